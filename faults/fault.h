@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A fault is one file in this folder with one `const struct fault_ops`, listed in fault_table.c. It never calls the
+ * controller: what it needs of the world comes through struct fault_env. Loader, schema, help and docs read the same table.
+ *
+ * Proof: a fault that cannot show that it fired makes the case inconclusive. `prove` is asked when the fault is cleared and
+ * at the end of the case.
+ */
+#ifndef QD_FAULT_H
+#define QD_FAULT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../harness/error.h"
+#include "../harness/plan.h"
+
+enum fault_layer { FAULT_LAYER_INVALID, FAULT_VERBS, FAULT_LINK, FAULT_WIRE, FAULT_PROCESS, NUM_FAULT_LAYERS };
+enum fault_blast { FAULT_BLAST_INVALID, FAULT_BLAST_PAIR, FAULT_BLAST_DEVICE, FAULT_BLAST_LINK, NUM_FAULT_BLASTS };
+
+enum fault_param_type {
+	FAULT_PARAM_INVALID,
+	FAULT_PARAM_END,      /* one end: "b" */
+	FAULT_PARAM_ENDS,     /* one or several */
+	FAULT_PARAM_AGENT,
+	FAULT_PARAM_DEVICE,
+	FAULT_PARAM_INT,
+	FAULT_PARAM_DURATION, /* ns in the document */
+	FAULT_PARAM_SIZE,
+	FAULT_PARAM_PERCENT,  /* string "5%" */
+	FAULT_PARAM_ENUM,     /* one of `values` */
+	FAULT_PARAM_NAME,     /* something named by `as:` or an object's name */
+	FAULT_PARAM_STRING,
+	FAULT_PARAM_MAP,      /* checked by the fault itself (wire's match, rewrite, forge) */
+	NUM_FAULT_PARAM_TYPES,
+};
+
+struct fault_param {
+	const char *name;
+	enum fault_param_type type;
+	bool required;
+	int64_t min, max;           /* INT, DURATION (ns), SIZE; both 0: any */
+	const char *const *values;  /* ENUM: NULL-terminated */
+	const char *unit;
+	const char *def;            /* as it would be written, or NULL */
+	const char *help;
+};
+
+struct fault;
+
+/* What a fault may ask of the world; implemented by the controller. QP names are canonical ("p.b"). */
+struct fault_env {
+	void *ctl;
+	/* One agent request, waited for (deadline inside). req is stolen. Returns the reply's rc (0 or negative errno) or a negative errno
+	 * of the channel; *ret_reply may be NULL. */
+	int (*request)(void *ctl, const char *agent, json_t *req, json_t **ret_reply, struct error *e);
+	/* One ip/tc/rdma command in the lab. */
+	int (*lab)(void *ctl, const char *tool, const char *args, json_t **ret_out, struct error *e);
+	/* {"netdev":"…","rdma":"…","gid":"…"} of the device that an agent uses. Borrowed. */
+	const json_t *(*device)(void *ctl, const char *agent);
+	const json_t *(*plan)(void *ctl);                    /* plan.json; plan_qp() etc. work on it */
+	const char *(*peer)(void *ctl, const char *qp);
+	/* {"qpn":…,"life":…,"state":"…","recv_outstanding":…} as last seen. Borrowed. */
+	const json_t *(*qp)(void *ctl, const char *qp);
+	/* What an end was told of its peer at `remember` ("late_reply"). Borrowed, NULL when there is none. */
+	const json_t *(*remembered)(void *ctl, const char *name);
+	/* Fresh counters of the device an agent uses. New reference. */
+	json_t *(*counters)(void *ctl, const char *agent);
+	/* Posts the receives that were kept back at this end. */
+	int (*release_receives)(void *ctl, const char *qp, struct error *e);
+	/* Goes on with a connect that a fault held (peer_held). */
+	int (*resume_connect)(void *ctl, const char *qp, struct error *e);
+	/* New keys of an end's MRs are handed to its peer. */
+	int (*exchange)(void *ctl, const char *pair, struct error *e);
+	/* Calls ops->on_timer of this fault after so many ns. */
+	int (*timer)(void *ctl, struct fault *f, uint64_t after_ns);
+	/* First and count of WC statuses seen so far at a QP's send or recv queue: for proofs. */
+	unsigned (*wc_count)(void *ctl, const char *queue, const char *status);
+	/* Sends that a QP has had accepted since the fault was injected. */
+	unsigned (*posts_since)(void *ctl, const struct fault *f, const char *qp);
+};
+
+struct fault_ops {
+	const char *name;
+	const char *help;                   /* one line */
+	enum fault_layer layer;
+	enum fault_blast blast;
+	const struct fault_param *params;   /* ends with a row without a name */
+	const char *const *needs;           /* capabilities ("wire", "guest"), NULL-terminated, may be NULL */
+	const char *proof;                  /* one line: what shows that it fired */
+	bool undo_in_injector;              /* `for:` is timed there, not by the controller */
+	/* The finding of the device, given the normalised arguments. */
+	enum detection (*detection)(const json_t *args);
+	/* Checks what the table cannot say (exactly one of two). A sentence in e, -EINVAL. May be NULL. */
+	int (*check)(const json_t *args, struct error *e);
+	int (*inject)(struct fault *f, struct error *e);
+	int (*clear)(struct fault *f, struct error *e);
+	/* Evidence into *ret (new reference). 1 fired, 0 not, negative errno. */
+	int (*prove)(struct fault *f, json_t **ret, struct error *e);
+	/* Hooks, NULL when the fault does not care. */
+	void (*on_handover)(struct fault *f, const char *to_qp, json_t *handover); /* may change what an end is told of its peer */
+	bool (*holds_receives)(struct fault *f, const char *qp);                   /* harness-posted receives are kept back */
+	const char *(*holds_state)(struct fault *f, const char *qp);               /* connect stops there: "INIT"; NULL: no */
+	void (*on_modify)(struct fault *f, const char *qp, const char *to, json_t *set); /* may change attributes on their way */
+	void (*on_mr_create)(struct fault *f, const char *mr, json_t *req);
+	void (*on_post)(struct fault *f, const char *qp);                          /* after a post was accepted there */
+	void (*on_timer)(struct fault *f);
+};
+
+/* One injected fault. args: normalised, its ends resolved to canonical QP names (always arrays for ENDS, a string for END). */
+struct fault {
+	const struct fault_ops *ops;
+	const struct fault_env *env;
+	const char *as;
+	const json_t *args;
+	json_t *state;         /* the fault's own, freed by its owner */
+	uint64_t injected_ns;
+	bool active;
+};
+
+extern const struct fault_ops *const fault_table[];   /* NULL-terminated, sorted by name */
+const struct fault_ops *fault_find(const char *name);
+extern const char *const fault_layer_names[NUM_FAULT_LAYERS];
+extern const char *const fault_blast_names[NUM_FAULT_BLASTS];
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs a list of planned cases somewhere: in this kernel (executor_native.c) or in a guest that it boots (executor_guest.c). The run folder
+ * is the hand-over: each case's plan.json lies there before, its observations.jsonl after.
+ */
+#ifndef QD_EXECUTOR_H
+#define QD_EXECUTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+#include "error.h"
+
+struct executor_case {
+	const char *id;
+	const char *dir;        /* runs/<id>/cases/<case> */
+	uint64_t budget_ns;     /* beyond this (and a margin) the case hangs */
+};
+
+struct executor_options {
+	const char *run_dir;
+	const char *self;             /* path of the qpdrill binary; agent beside it */
+	const char *profile;          /* name of the provider's profile file, or NULL */
+	const char *const *launch;
+	const char *kernel, *modules; /* --kernel, --modules, or NULL */
+	const char *rdma_core;        /* --rdma-core PREFIX, or NULL */
+	const char *accel;            /* "auto" "kvm" "tcg" */
+	bool keep, verbose;
+	/* What ran: uname -r, provider, firmware, rdma-core... as soon as it is known. */
+	void (*on_environment)(void *user, const json_t *env);
+	void (*on_start)(void *user, size_t index);
+	void (*on_step)(void *user, size_t index, int step, const char *what);
+	/* The case has ended: its observations are complete (a crash or hang is in them as klog / lost / dump records). Return
+	 * false to stop the run (--fail-fast, --keep after a failure). */
+	bool (*on_done)(void *user, size_t index, int boot, uint64_t dur_ns);
+	void *user;
+};
+
+struct executor_ops {
+	const char *name;   /* "rxe" "guest" */
+	int (*probe)(struct error *e);
+	int (*run)(sd_event *loop, const struct executor_case *cases, size_t n, const struct executor_options *o, struct error *e);
+};
+
+extern const struct executor_ops executor_native;
+extern const struct executor_ops executor_guest;
+
+/* `qpdrill inner RUNDIR CHANNEL`: the inner controller's side. Lines on the channel:
+ *   outer -> inner  {"case":"ID"}            run it          {"bye":true}            leave and power off
+ *   inner -> outer  {"ready":{environment}}  {"case":"ID","state":"start"}  {"case":"ID","state":"step","step":3,"what":"expect"}
+ *                   {"case":"ID","state":"done","dur_ns":…}  {"error":"…"} */
+int executor_inner(const char *run_dir, const char *channel, struct error *e);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the link comes from, in this kernel: makes lanes (two linked RDMA devices each), changes links for faults, tells
+ * what is there, and puts everything back. The `guest` lab is not one of these: it boots a kernel and runs this
+ * program with lab `rxe` inside (guest.h).
+ *
+ * Every command is bounded; every change on a host is in the journal before it is made (journal.h).
+ */
+#ifndef QD_LAB_H
+#define QD_LAB_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+#include "error.h"
+#include "journal.h"
+
+struct lab;
+
+struct lab_device {
+	char name[32];    /* "a": what scenarios call it */
+	char rdma[32];    /* rxe device: "qd0a-3f9c" */
+	char netdev[16];
+	int port;
+	int gid_index;
+	char gid[64];
+};
+
+struct lab_lane {
+	int lane;
+	int boot;
+	struct lab_device device[2];   /* a, b */
+};
+
+struct lab_ops {
+	const char *name;    /* "rxe" */
+	const char *help;
+	/* 0 when it can run here, else a negative errno with the reason. */
+	int (*probe)(struct error *e);
+	int (*open)(sd_event *loop, struct journal *journal, struct lab **ret, struct error *e);
+	int (*lane_up)(struct lab *lab, int lane, struct lab_lane *ret, struct error *e);
+	int (*set_mtu)(struct lab *lab, const struct lab_lane *lane, int mtu, struct error *e);
+	/* One command of ip, tc or rdma ("tc", "qdisc replace dev X root netem loss 5%"): ret_out (may be NULL) is the parsed JSON
+	 * answer or null. For faults and residue. */
+	int (*command)(struct lab *lab, const char *tool, const char *args, json_t **ret_out, struct error *e);
+	/* A picture of everything that a case might leave behind: {"rdma":[…],"link":[…],"qdisc":[…],"rule":[…]}. New reference. */
+	int (*snapshot)(struct lab *lab, json_t **ret, struct error *e);
+	void (*close)(struct lab *lab);   /* undoes all, closes the journal's entries */
+};
+
+struct lab {
+	const struct lab_ops *ops;
+};
+
+extern const struct lab_ops lab_rxe;
+const struct lab_ops *lab_find(const char *name);
+
+/* Counters of a device, from sysfs: hw_counters and port counters by name. New reference. */
+json_t *lab_counters(const char *rdma, int port);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A JSON-lines endpoint on sd-event: agent, wire and controller speak through it.
+ *
+ * Threading: one loop, one thread. Nothing blocks: lines that the peer does not take are queued up to
+ * LINE_QUEUE_MAX bytes, then line_send fails with -ENOBUFS (an `error` of the harness). A line longer than
+ * LINE_MAX_BYTES is an error. Descriptors are made non-blocking and closed by line_free.
+ */
+#ifndef QD_LINE_H
+#define QD_LINE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <systemd/sd-event.h>
+
+#define LINE_MAX_BYTES (8u << 20)
+#define LINE_QUEUE_MAX (32u << 20)
+
+struct line;
+
+struct line_ops {
+	/* A line that is a JSON object. value is borrowed. */
+	void (*on_json)(void *user, json_t *value);
+	/* A line that is not (launcher chatter before the hello, garbage after it). */
+	void (*on_text)(void *user, const char *text);
+	/* End of file (err 0) or a read/write error (negative errno). Called once; the line is dead. */
+	void (*on_end)(void *user, int err);
+};
+
+int line_new(sd_event *loop, int rfd, int wfd, const struct line_ops *ops, void *user, struct line **ret);
+void line_free(struct line *line);
+int line_send(struct line *line, const json_t *value);
+/* Bytes not yet written. */
+size_t line_pending(const struct line *line);
+/* Writes what is queued, blocking up to deadline_ns from now: only for a last word before exit. */
+int line_flush(struct line *line, unsigned long long deadline_ns);
+
+#endif

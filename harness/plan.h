@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a case document to plan.json: defaults filled in, ends resolved, objects laid out, PSNs chosen
+ * from the seed, deadlines and budget computed. Pure: same input, same bytes. Shape: formats.md.
+ */
+#ifndef QD_PLAN_H
+#define QD_PLAN_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "error.h"
+#include "scenario.h"
+
+struct plan_options {
+	uint64_t seed;
+	const char *const *set; /* "qp.timeout=18" strings, NULL-terminated, or NULL */
+	const char *file;       /* recorded as is */
+};
+
+int plan_make(const struct scenario_case *c, const struct plan_options *o, json_t **ret_plan, struct error *e);
+
+/* The objects of a plan by name; borrowed, NULL when absent. */
+const json_t *plan_qp(const json_t *plan, const char *name);
+const json_t *plan_find(const json_t *plan, const char *array, const char *name);
+/* The step with this number, members of repeat and together included. */
+const json_t *plan_step(const json_t *plan, int n);
+
+/* How the device finds out, and the window of the first error WC that follows (design "Time"). */
+enum detection {
+	DETECTION_INVALID,
+	DETECTION_LOCAL,
+	DETECTION_NAK,
+	DETECTION_SEQ_NAK,
+	DETECTION_RNR,
+	DETECTION_SILENT,
+	DETECTION_NONE,
+	NUM_DETECTIONS,
+};
+extern const char *const detection_names[NUM_DETECTIONS]; /* "local" "nak" "seq-nak" "rnr" "silent" "none" */
+
+struct window {
+	uint64_t low_ns;   /* not earlier than this */
+	uint64_t high_ns;  /* not later; UINT64_MAX: no bound */
+	bool high_warns;   /* beyond high is a warning only (rnr) */
+	bool never;        /* timeout 0, rnr_retry 7: it cannot come */
+};
+
+/* attr: the requester's queried or planned attributes (timeout, retry_cnt, rnr_retry), peer_attr the responder's
+ * (min_rnr_timer). seen_start: something shows when the timer last started (a wire); without it the lower bound of
+ * `silent` is retry_cnt x T. The measured lateness is added by the caller. */
+struct window plan_window(enum detection d, const json_t *attr, const json_t *peer_attr, bool seen_start);
+
+#endif

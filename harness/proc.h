@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Child processes by pidfd: started with PR_SET_PDEATHSIG(SIGKILL), ended by id, never by name.
+ * stdin and stdout are pipes (owned by the caller after proc_spawn), stderr is inherited or a file.
+ */
+#ifndef QD_PROC_H
+#define QD_PROC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <systemd/sd-event.h>
+
+#include "error.h"
+
+struct proc {
+	pid_t pid;       /* 0: none */
+	int pidfd;       /* -1: none */
+	int in, out;     /* our ends: write to in, read from out; -1: none */
+	int status;      /* wait status once `ended` */
+	bool ended;
+};
+
+/* argv[0] is searched in PATH. env_add: NULL-terminated "K=V" strings to add, or NULL. err_fd: where stderr
+ * goes, -1 to inherit. */
+int proc_spawn(struct proc *ret, char *const argv[], const char *const *env_add, int err_fd, struct error *e);
+/* Reaps without waiting; true when it has ended. */
+bool proc_poll(struct proc *p);
+/* SIGTERM or sig, waits up to grace_ns, then SIGKILL and reap. Safe on an ended or empty one. */
+void proc_stop(struct proc *p, int sig, uint64_t grace_ns);
+/* Runs a command to its end with a deadline, output (stdout) captured up to 1 MiB into *ret_out (caller frees, may be
+ * NULL). Returns the exit status (0..255), 128+signal, or a negative errno. */
+int proc_run(char *const argv[], uint64_t timeout_ns, char **ret_out, struct error *e);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loads a scenario file: the only place that knows YAML (libfyaml). The grammar is data (tables in
+ * scenario_grammar.c), used by the loader, by `qpdrill schema` and by the language reference.
+ *
+ * The result is one document per case: sweep expanded, `${}` replaced, scalars normalised, names checked.
+ * Shapes: formats.md, "Case document".
+ */
+#ifndef QD_SCENARIO_H
+#define QD_SCENARIO_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "diag.h"
+#include "error.h"
+
+struct scenario_case {
+	char *id;       /* "states/reset-discards~to=RESET" */
+	json_t *sweep;  /* {"to":"RESET"} or NULL */
+	json_t *doc;
+};
+
+struct scenario {
+	char *path;
+	char *id;       /* path below the root without suffix */
+	char *source;   /* the file's bytes, for copies and carets */
+	size_t source_len;
+	struct scenario_case *cases;
+	size_t n_cases;
+};
+
+/* path: the file to read ("-" is standard input); id: what to call it. Mistakes go to d (all of them, not only the
+ * first) and make it return -EINVAL; an unreadable file is a negative errno with e filled. *ret untouched then. */
+int scenario_load(const char *path, const char *id, struct scenario *ret, struct diag *d, struct error *e);
+/* The same from memory (tests, fuzzing). */
+int scenario_load_text(const char *text, size_t len, const char *path, const char *id, struct scenario *ret, struct diag *d);
+void scenario_release(struct scenario *s);
+
+/* A JSON Schema (draft 2020-12) for editors, made from the grammar's tables and the fault table. New reference. */
+json_t *scenario_schema(void);
+
+/* Walks dir (or takes a single file) and returns sorted paths of *.yaml, without profiles/. The id of each is its path
+ * below the root: root is dir itself, or for a single file the nearest parent named `scenarios`, else its folder. */
+struct scenario_path {
+	char *path;
+	char *id;
+};
+int scenario_find(const char *path, struct scenario_path **ret, size_t *ret_n, struct error *e);
+void scenario_paths_free(struct scenario_path *paths, size_t n);
+
+#endif
