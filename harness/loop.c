@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "loop.h"
+
+#include <errno.h>
+#include <time.h>
+
+#define ACCURACY_USEC 1 /* 0 would mean a quarter of a second */
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+static int on_deadline(sd_event_source *source, uint64_t usec, void *user)
+{
+	(void)source;
+	(void)usec;
+	*(bool *)user = true;
+	return 0;
+}
+
+int loop_timer(sd_event *loop, uint64_t at_ns, sd_event_time_handler_t cb, void *user, sd_event_source **ret)
+{
+	/* Rounded up: a timer never fires before its time. */
+	uint64_t usec = at_ns / 1000 + (at_ns % 1000 != 0);
+
+	return sd_event_add_time(loop, ret, CLOCK_MONOTONIC, usec, ACCURACY_USEC, cb, user);
+}
+
+int loop_wait(sd_event *loop, bool (*done)(void *user), void *user, uint64_t deadline_ns)
+{
+	sd_event_source *timer = NULL;
+	bool late = false;
+	int rc;
+
+	if (done(user))
+		return 0;
+	if (monotonic_ns() >= deadline_ns)
+		return -ETIMEDOUT;
+	rc = loop_timer(loop, deadline_ns, on_deadline, &late, &timer);
+	if (rc < 0)
+		return rc;
+	do {
+		rc = sd_event_run(loop, UINT64_MAX);
+		if (rc < 0)
+			goto out_timer;
+		rc = 0;
+		if (done(user))
+			goto out_timer;
+	} while (!late);
+	rc = -ETIMEDOUT;
+out_timer:
+	sd_event_source_disable_unref(timer);
+	return rc;
+}
