@@ -4,7 +4,8 @@
  *
  * Threading: one loop, one thread. Nothing blocks: lines that the peer does not take are queued up to
  * LINE_QUEUE_MAX bytes, then line_send fails with -ENOBUFS (an `error` of the harness). A line longer than
- * LINE_MAX_BYTES is an error. Descriptors are made non-blocking and closed by line_free.
+ * LINE_MAX_BYTES is an error. Descriptors are made non-blocking and closed by line_free (on failure of line_new they
+ * stay the caller's). Programs that use this ignore SIGPIPE. line_free may be called from a callback of the same line.
  */
 #ifndef QD_LINE_H
 #define QD_LINE_H
@@ -24,12 +25,14 @@ struct line_ops {
 	void (*on_json)(void *user, json_t *value);
 	/* A line that is not (launcher chatter before the hello, garbage after it). */
 	void (*on_text)(void *user, const char *text);
-	/* End of file (err 0) or a read/write error (negative errno). Called once; the line is dead. */
+	/* End of file (err 0) or a read/write error (negative errno). Called once; the line is dead. When the peer stops
+	 * reading, what it wrote before is still delivered first. */
 	void (*on_end)(void *user, int err);
 };
 
 int line_new(sd_event *loop, int rfd, int wfd, const struct line_ops *ops, void *user, struct line **ret);
 void line_free(struct line *line);
+/* 0, -ENOBUFS (queue full), -EMSGSIZE (a line too long), or what broke the pipe. Nothing of a refused line is written. */
 int line_send(struct line *line, const json_t *value);
 /* Bytes not yet written. */
 size_t line_pending(const struct line *line);

@@ -2,17 +2,10 @@
 #include "loop.h"
 
 #include <errno.h>
-#include <time.h>
+
+#include "units.h"
 
 #define ACCURACY_USEC 1 /* 0 would mean a quarter of a second */
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 static int on_deadline(sd_event_source *source, uint64_t usec, void *user)
 {
@@ -38,7 +31,7 @@ int loop_wait(sd_event *loop, bool (*done)(void *user), void *user, uint64_t dea
 
 	if (done(user))
 		return 0;
-	if (monotonic_ns() >= deadline_ns)
+	if (now_ns() >= deadline_ns)
 		return -ETIMEDOUT;
 	rc = loop_timer(loop, deadline_ns, on_deadline, &late, &timer);
 	if (rc < 0)
