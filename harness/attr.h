@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "names.h"
+
 enum attr_kind {
 	ATTR_INVALID,
 	ATTR_MODIFY,    /* goes into ibv_modify_qp */
@@ -25,7 +27,7 @@ struct attr {
 	int mask;           /* IBV_QP_* bit(s), 0 unless ATTR_MODIFY; traffic_class, hop_limit, sl,
 	                       flow_label, gid_index and dest_gid share IBV_QP_AV */
 	int64_t min, max;   /* what the field can hold; beyond it a file is refused */
-	int64_t def;        /* what the plan fills in */
+	int64_t def;        /* what the plan fills in; -1: nothing of its own (chosen from the seed, by the lab, or by the peer) */
 	const char *unit;   /* "4.096 us x 2^n", "bytes", "" */
 	const char *help;
 };

@@ -37,4 +37,10 @@ const char *name_of(const struct name_table *table, int value); /* never NULL: "
 /* The nearest row by edit distance, for "did you mean"; NULL when nothing is near. */
 const struct name *name_nearest(const struct name_table *table, const char *text);
 
+/* Edit distance with case folded and '-' taken for '_'; NAME_DISTANCE_MAX when either is longer than that. */
+#define NAME_DISTANCE_MAX 64
+unsigned name_distance(const char *a, const char *b);
+/* Near enough to be suggested for a misspelt word. */
+bool name_is_near(const char *text, const char *candidate);
+
 #endif
