@@ -40,6 +40,9 @@ enum detection {
 };
 extern const char *const detection_names[NUM_DETECTIONS]; /* "local" "nak" "seq-nak" "rnr" "silent" "none" */
 
+/* "At once" (local, nak, a first RNR NAK that is fatal): one round trip and a completion's way up, generous for emulation. */
+#define WINDOW_AT_ONCE_NS 250000000ULL
+
 struct window {
 	uint64_t low_ns;   /* not earlier than this */
 	uint64_t high_ns;  /* not later; UINT64_MAX: no bound */
@@ -49,7 +52,8 @@ struct window {
 
 /* attr: the requester's queried or planned attributes (timeout, retry_cnt, rnr_retry), peer_attr the responder's
  * (min_rnr_timer). seen_start: something shows when the timer last started (a wire); without it the lower bound of
- * `silent` is retry_cnt x T. The measured lateness is added by the caller. */
+ * `silent` is retry_cnt x T. What is given is the specification's: measured lateness and a profile's timer granularity are
+ * added by the caller. Sources: IBTA C9-140 to C9-143, 9.7.5.2.8. */
 struct window plan_window(enum detection d, const json_t *attr, const json_t *peer_attr, bool seen_start);
 
 #endif
