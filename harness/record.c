@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "json.h"
+#include "units.h"
+
+struct recorder {
+	int fd;
+	int boot, lane, step;
+	int error;
+	uint64_t n;
+	char *clk;
+	char iter[64];
+};
+
+int recorder_open(const struct recorder_options *o, struct recorder **ret, struct error *e)
+{
+	struct recorder *r = calloc(1, sizeof *r);
+	int rc;
+
+	if (!r)
+		return error_set(e, -ENOMEM, "%s: out of memory", o->path);
+	r->boot = o->boot;
+	r->lane = o->lane;
+	r->clk = strdup(o->clk ? o->clk : "");
+	r->fd = open(o->path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+	if (r->fd < 0) {
+		rc = error_set(e, -errno, "cannot write %s: %s", o->path, strerror(errno));
+		goto free_recorder;
+	}
+	if (!r->clk) {
+		rc = error_set(e, -ENOMEM, "%s: out of memory", o->path);
+		goto close_file;
+	}
+	*ret = r;
+	return 0;
+close_file:
+	close(r->fd);
+free_recorder:
+	free(r->clk);
+	free(r);
+	return rc;
+}
+
+void recorder_close(struct recorder *r)
+{
+	if (!r)
+		return;
+	close(r->fd);
+	free(r->clk);
+	free(r);
+}
+
+void recorder_step(struct recorder *r, int step, const char *iter)
+{
+	r->step = step;
+	snprintf(r->iter, sizeof r->iter, "%s", iter ? iter : "");
+}
+
+static int write_all(int fd, const char *buf, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, buf, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -ENOSPC;
+		buf += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static void complete(struct recorder *r, const char *src, const char *clk, json_t *rec)
+{
+	json_object_set_new(rec, "v", json_integer(1));
+	json_object_set_new(rec, "n", json_integer((json_int_t)r->n));
+	if (!json_object_get(rec, "t"))
+		json_object_set_new(rec, "t", json_integer((json_int_t)now_ns()));
+	json_object_set_new(rec, "clk", json_string(clk ? clk : r->clk));
+	json_object_set_new(rec, "src", json_string(src));
+	json_object_set_new(rec, "boot", json_integer(r->boot));
+	json_object_set_new(rec, "lane", json_integer(r->lane));
+	json_object_set_new(rec, "step", json_integer(r->step));
+	if (r->iter[0])
+		json_object_set_new(rec, "iter", json_string(r->iter));
+}
+
+int recorder_write(struct recorder *r, const char *src, const char *clk, json_t *rec)
+{
+	char *line;
+	size_t len;
+	int rc;
+
+	if (r->error)
+		return r->error;
+	r->n++;
+	complete(r, src, clk, rec);
+	line = json_dumps(rec, JSON_COMPACT);
+	if (!line)
+		return r->error = -EILSEQ;
+	/* The terminating 0 becomes the newline: one buffer, one write. */
+	len = strlen(line);
+	line[len] = '\n';
+	rc = write_all(r->fd, line, len + 1);
+	free(line);
+	if (rc)
+		r->error = rc;
+	return rc;
+}
+
+int recorder_error(const struct recorder *r)
+{
+	return r->error;
+}
+
+uint64_t recorder_count(const struct recorder *r)
+{
+	return r->n;
+}
+
+char *recorder_clock_domain(char *buf, size_t size)
+{
+	char boot[64] = "";
+	struct stat st = { 0 };
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	if (f) {
+		if (!fgets(boot, sizeof boot, f))
+			boot[0] = 0;
+		fclose(f);
+	}
+	boot[strcspn(boot, "\n")] = 0;
+	if (stat("/proc/self/ns/time", &st) != 0)
+		st.st_ino = 0;
+	snprintf(buf, size, "%s/%llu", boot, (unsigned long long)st.st_ino);
+	return buf;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "record.h"
+
+#include <CUnit/Basic.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "json.h"
+
+static char path[] = "/tmp/qdrecXXXXXX";
+
+static struct recorder *open_it(void)
+{
+	struct recorder_options o = { .path = path, .clk = "boot/1", .boot = 2, .lane = 3 };
+	struct recorder *r = NULL;
+
+	CU_ASSERT_EQUAL_FATAL(recorder_open(&o, &r, NULL), 0);
+	return r;
+}
+
+static json_t *lines(bool *torn)
+{
+	json_t *array = NULL;
+
+	CU_ASSERT_EQUAL_FATAL(json_load_lines(path, &array, torn, NULL), 0);
+	return array;
+}
+
+static void fills_what_every_record_carries(void)
+{
+	static const char *const keys[] = { "v", "n", "t", "clk", "src", "boot", "lane", "step", "kind" };
+	struct recorder *r = open_it();
+	json_t *rec = json_pack("{s:s}", "kind", "step"), *own = json_pack("{s:s,s:i}", "kind", "wc", "t", 77), *all;
+	bool torn = true;
+
+	recorder_step(r, 4, "");
+	CU_ASSERT_EQUAL(recorder_write(r, "controller", NULL, rec), 0);
+	recorder_step(r, 5, "2.1");
+	CU_ASSERT_EQUAL(recorder_write(r, "agent/a", "other/9", own), 0);
+	CU_ASSERT_EQUAL(recorder_count(r), 2);
+	all = lines(&torn);
+	CU_ASSERT_FALSE(torn);
+	CU_ASSERT_EQUAL_FATAL(json_array_size(all), 2);
+	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+		CU_ASSERT_PTR_NOT_NULL(json_object_get(json_array_get(all, 0), keys[i]));
+	const json_t *a = json_array_get(all, 0), *b = json_array_get(all, 1);
+
+	CU_ASSERT_EQUAL(json_int(a, "n", 0), 1);
+	CU_ASSERT_EQUAL(json_int(a, "step", 0), 4);
+	CU_ASSERT_EQUAL(json_int(a, "boot", 0), 2);
+	CU_ASSERT_EQUAL(json_int(a, "lane", 0), 3);
+	CU_ASSERT(json_int(a, "t", 0) > 0);
+	CU_ASSERT_STRING_EQUAL(json_str(a, "clk"), "boot/1");
+	CU_ASSERT_PTR_NULL(json_object_get(a, "iter"));
+	CU_ASSERT_EQUAL(json_int(b, "t", 0), 77);
+	CU_ASSERT_STRING_EQUAL(json_str(b, "clk"), "other/9");
+	CU_ASSERT_STRING_EQUAL(json_str(b, "src"), "agent/a");
+	CU_ASSERT_STRING_EQUAL(json_str(b, "iter"), "2.1");
+	recorder_close(r);
+	json_decref(rec);
+	json_decref(own);
+	json_decref(all);
+}
+
+static void a_line_is_there_as_soon_as_it_is_written(void)
+{
+	struct recorder *r = open_it();
+	json_t *rec = json_pack("{s:s}", "kind", "lab"), *all;
+	bool torn;
+
+	for (int i = 1; i <= 3; i++) {
+		CU_ASSERT_EQUAL(recorder_write(r, "lab", NULL, rec), 0);
+		all = lines(&torn);
+		CU_ASSERT_EQUAL(json_array_size(all), (size_t)i);
+		CU_ASSERT_FALSE(torn);
+		json_decref(all);
+	}
+	recorder_close(r);
+	json_decref(rec);
+}
+
+static void a_full_disk_stays_an_error(void)
+{
+	struct recorder_options o = { .path = "/dev/full", .clk = "c", .boot = 0, .lane = 0 };
+	json_t *rec = json_pack("{s:s}", "kind", "lab");
+	struct recorder *r = NULL;
+
+	CU_ASSERT_EQUAL_FATAL(recorder_open(&o, &r, NULL), 0);
+	CU_ASSERT_EQUAL(recorder_write(r, "lab", NULL, rec), -ENOSPC);
+	CU_ASSERT_EQUAL(recorder_error(r), -ENOSPC);
+	CU_ASSERT_EQUAL(recorder_write(r, "lab", NULL, rec), -ENOSPC);
+	recorder_close(r);
+	json_decref(rec);
+}
+
+static void an_impossible_path_is_named(void)
+{
+	struct recorder_options o = { .path = "/nonexistent/x.jsonl", .clk = "c" };
+	struct recorder *r = NULL;
+	struct error e = { "" };
+
+	CU_ASSERT_EQUAL(recorder_open(&o, &r, &e), -ENOENT);
+	CU_ASSERT_PTR_NULL(r);
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "/nonexistent/x.jsonl"));
+}
+
+static void the_clock_domain_is_stable(void)
+{
+	char a[128], b[128];
+
+	CU_ASSERT_STRING_EQUAL(recorder_clock_domain(a, sizeof a), recorder_clock_domain(b, sizeof b));
+	CU_ASSERT_PTR_NOT_NULL(strchr(a, '/'));
+}
+
+int main(void)
+{
+	CU_pSuite suite;
+	unsigned failed;
+	int fd = mkstemp(path);
+
+	if (fd < 0 || CU_initialize_registry() != CUE_SUCCESS)
+		return 2;
+	close(fd);
+	suite = CU_add_suite("record", NULL, NULL);
+	CU_ADD_TEST(suite, fills_what_every_record_carries);
+	CU_ADD_TEST(suite, a_line_is_there_as_soon_as_it_is_written);
+	CU_ADD_TEST(suite, a_full_disk_stays_an_error);
+	CU_ADD_TEST(suite, an_impossible_path_is_named);
+	CU_ADD_TEST(suite, the_clock_domain_is_stable);
+	CU_basic_set_mode(CU_BRM_NORMAL);
+	CU_basic_run_tests();
+	failed = CU_get_number_of_failures();
+	CU_cleanup_registry();
+	unlink(path);
+	return failed ? 1 : 0;
+}
