@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of the model, shared by observe*.c, expect*.c and verdict*.c and by nobody else. All lists grow in
+ * the order of the records; an index into one stays good for the model's life, a pointer only until the next record.
+ */
+#ifndef QD_OBSERVE_MODEL_H
+#define QD_OBSERVE_MODEL_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "observe.h"
+#include "wrid.h"
+
+#define M_NONE SIZE_MAX
+#define VEC(type)                                                                                                                  \
+	struct {                                                                                                                   \
+		type *v;                                                                                                           \
+		size_t n, cap;                                                                                                     \
+	}
+/* A zeroed new last element, or NULL when memory is gone. */
+#define VEC_PUSH(vec)                                                                                                              \
+	({                                                                                                                         \
+		void *room_ = vec_room((vec)->v, (vec)->n, &(vec)->cap, sizeof(*(vec)->v));                                        \
+		room_ ? ((vec)->v = room_, &(vec)->v[(vec)->n++]) : NULL;                                                          \
+	})
+
+/* Returns v, moved when it had to grow, with element n zeroed. On failure v is untouched. */
+void *vec_room(void *v, size_t n, size_t *cap, size_t size);
+
+/* Sequence numbers that have ended: disjoint ranges, ascending. */
+struct seq_range {
+	uint32_t first, last;
+};
+struct seq_set {
+	VEC(struct seq_range) r;
+};
+/* Adds first..last; *ret_twice is how many of them were there already. */
+int seq_set_add(struct seq_set *s, uint32_t first, uint32_t last, uint32_t *ret_twice);
+uint32_t seq_set_count(const struct seq_set *s, uint32_t first, uint32_t last);
+uint32_t seq_set_size(const struct seq_set *s);
+
+/* One run of a step: `repeat` makes several of the same step. */
+struct m_inst {
+	int step;
+	const char *iter;      /* "" outside of repeat */
+	const json_t *plan;    /* borrowed; NULL for 0 and -1 */
+	uint64_t begin_t, end_t;
+	size_t begin_rec, end_rec; /* M_NONE: not seen */
+	const char *outcome;   /* "" until it ended */
+	const char *text;
+};
+
+struct m_post {
+	const char *as, *op, *by, *traffic, *obj;
+	size_t queue;          /* index; M_NONE for an unknown object */
+	unsigned life;
+	int64_t tag;
+	uint32_t first, last;  /* sequence; only when accepted */
+	unsigned asked, accepted;
+	int err, bad;          /* bad: -1 when absent */
+	bool signaled, kept_back;
+	uint64_t size, t, t_last;
+	size_t inst, rec;
+};
+
+/* One CQE, or a run of them that a traffic took. */
+struct m_comp {
+	size_t qp;             /* the QP that used it */
+	size_t queue;          /* M_NONE: its wr_id is of no queue */
+	const char *obj, *status, *traffic, *cq;
+	unsigned life;         /* of the wr_id */
+	unsigned qp_life;      /* of the QP that used it */
+	uint32_t seq, count;
+	bool success, recv, marker;
+	uint32_t twice;        /* how many of them came before */
+	bool late;             /* its life was over */
+	uint64_t t, t_last;
+	size_t inst, rec;
+	size_t taken;          /* 1 + instance of the expectation that took it; 0: none */
+	const json_t *deviation; /* profile entry by which it was taken */
+};
+
+struct m_state {
+	size_t qp;
+	unsigned life;
+	const char *asked, *old, *new_, *by; /* asked "" for a query */
+	int err;
+	uint64_t t;
+	size_t inst, rec;
+};
+
+struct m_event {
+	const char *obj, *event, *agent;
+	bool cm;
+	unsigned life;
+	uint64_t t;
+	size_t inst, rec, taken;
+};
+
+struct m_verb {
+	const char *verb, *obj;
+	int err;
+	size_t inst, rec;
+	uint64_t t;
+};
+
+struct m_payload {
+	const char *as, *op, *at, *indices;
+	int64_t tag, of_step;
+	unsigned total, intact, absent, partial, stale, torn;
+	uint64_t t;
+	size_t inst, rec;
+};
+
+struct m_fault {
+	const char *as, *name, *detection, *blast;
+	const json_t *at;      /* borrowed from rec_ref */
+	json_t *rec_ref;       /* newest record */
+	json_t *evidence;      /* newest, NULL when none was given */
+	bool injected, fired, not_fired, cleared;
+	uint64_t inject_t, clear_t;
+	size_t inst, rec, clear_rec;
+};
+
+struct m_recover {
+	const char *pair, *path, *phase, *text;
+	int attempt;
+	uint64_t t;
+	size_t inst, rec;
+};
+
+/* A record that is kept whole: traffic, klog, residue, blocked, lost, dump. */
+struct m_kept {
+	const char *kind;
+	json_t *r;
+	uint64_t t;
+	size_t inst, rec;
+};
+
+struct m_life {
+	unsigned life;
+	uint32_t accepted, posted; /* posted: highest sequence + 1 */
+	struct seq_set ended;
+	uint32_t last_ended;   /* highest sequence that ended */
+	bool any_ended;
+	bool over, open;
+	size_t begin_rec;
+	uint64_t begin_t, over_t;
+	size_t over_rec, over_inst;
+	const char *over_why, *open_why;
+	uint32_t order_breaks;
+	size_t order_rec;
+	size_t first_error;    /* index of a completion, M_NONE */
+};
+
+struct m_queue {
+	const char *name;
+	size_t qp;             /* M_NONE for an SRQ */
+	bool send, srq;
+	bool numbered;
+	unsigned number;
+	const char *agent;
+	VEC(struct m_life) lives;
+	uint64_t last_t;       /* newest completion */
+};
+
+struct m_qp {
+	const char *name, *agent, *pair, *peer, *type;
+	const json_t *plan;
+	unsigned life;         /* 0: none yet */
+	bool exists;
+	const char *state;     /* "" until known */
+	uint64_t state_t, state_since;
+	size_t state_rec;      /* M_NONE */
+	json_t *queried;       /* newest; NULL */
+	size_t send, recv, srq; /* queues; recv M_NONE with an SRQ */
+};
+
+struct model {
+	const json_t *plan;
+	const struct profile *profile;
+	int err;               /* -ENOMEM: the model is not to be believed */
+	size_t n_recs;
+	uint64_t first_t, last_t, late_max_ns, clock_bound_ns;
+	const char *kernel;
+	bool ended;            /* the controller's last word was there */
+	VEC(struct m_inst) insts;
+	size_t inst;           /* current */
+	VEC(struct m_qp) qps;
+	VEC(struct m_queue) queues;
+	VEC(struct m_post) posts;
+	VEC(struct m_comp) comps;
+	VEC(struct m_state) states;
+	VEC(struct m_event) events;
+	VEC(struct m_verb) verbs;
+	VEC(struct m_payload) payloads;
+	VEC(struct m_fault) faults;
+	VEC(struct m_recover) recovers;
+	VEC(struct m_kept) kept;
+	VEC(size_t) allows;    /* instances of `allow` steps that ran */
+	json_t *values;        /* object -> what verbs returned and queries said, caps flattened */
+	json_t *counter_base, *counter_now; /* dev -> values */
+	json_t *counter_rec;   /* dev -> record number */
+	json_t *used;          /* profile entry id -> {"deviated":n,"specified":n,"step":n} */
+	struct strings *strings;
+};
+
+const char *m_intern(struct model *m, const char *text); /* never NULL; "" for NULL */
+size_t m_qp_find(const struct model *m, const char *name, size_t len);
+size_t m_queue_find(const struct model *m, const char *name);
+struct m_life *m_life_get(struct model *m, size_t queue, unsigned life, bool make);
+const struct m_life *m_life_of(const struct model *m, size_t queue, unsigned life);
+/* The newest run of this step, M_NONE when it never ran. */
+size_t m_inst_latest(const struct model *m, int step);
+const struct m_life *m_queue_life(const struct model *m, size_t queue); /* newest life, NULL */
+
+/* How the WRs of a life of a queue stand. in_flight includes those of an open queue. */
+struct m_account {
+	uint32_t accepted, completed, retired, discarded, in_srq, in_flight;
+	uint32_t awaited;      /* of in_flight: a completion must come for them */
+};
+struct m_account m_account_life(const struct model *m, size_t queue, const struct m_life *l, bool traffic_too);
+/* The same for one post. */
+struct m_account m_account_post(const struct model *m, const struct m_post *p);
+bool m_post_signaled(const struct model *m, const struct m_post *p);
+
+/* What a name in `at` means. */
+enum m_side { M_SIDE_QP, M_SIDE_SEND, M_SIDE_RECV };
+struct m_end {
+	size_t qp;             /* M_NONE: another object */
+	enum m_side side;
+	unsigned life;         /* 0: the current one */
+	const char *obj;       /* borrowed, without a `cq.` or `srq.` prefix */
+};
+struct m_end m_end_of(const struct model *m, const char *text);
+/* Does an event on obj belong to this end: the QP, its CQs, its SRQ, its device? */
+bool m_event_at(const struct model *m, const struct m_event *ev, const struct m_end *end);
+/* A number, or a ref to what a device returned. -ENOENT when it is not known yet. */
+int m_number(const struct model *m, const json_t *value, int64_t *ret);
+
+/* The post of a completion: looked up anew, as its record may come after. NULL: none. */
+const struct m_post *m_comp_post(const struct model *m, const struct m_comp *c);
+/* Why a QP was in ERR in this life, as a phrase, or NULL. What a step asked counts when it ran no later than instance
+ * `inst`; what the device said counts until a moment after t, as the two ends' records cross. */
+const char *m_why_error(const struct model *m, size_t qp, unsigned life, size_t inst, uint64_t t);
+/* An active fault that reaches this QP at a record; NULL when there is none. */
+const struct m_fault *m_fault_on(const struct model *m, size_t qp, size_t rec);
+bool m_fault_reaches(const struct model *m, const struct m_fault *f, size_t qp);
+
+/* observe_queue.c: the record handlers that concern work queues. */
+struct m_record {
+	const json_t *r;
+	const char *src, *obj, *agent; /* agent "" unless src is agent/… */
+	unsigned life;
+	uint64_t t;
+	size_t inst, rec;
+};
+void m_on_post(struct model *m, const struct m_record *r);
+void m_on_wc(struct model *m, const struct m_record *r);
+void m_qp_new_life(struct model *m, size_t qp, unsigned life, const struct m_record *r, const char *why);
+void m_qp_over(struct model *m, size_t qp, const struct m_record *r, const char *why);
+void m_agent_gone(struct model *m, const char *agent, const struct m_record *r, const char *why);
+void m_cq_broken(struct model *m, const char *cq, const struct m_record *r);
+
+/* Profile entries against what is at hand (profile_match.c). */
+struct m_match {
+	const char *spec;      /* the status that the specification wants, or NULL */
+	const char *event;     /* the event, or NULL */
+	const char *state;     /* the QP state, or NULL */
+	size_t qp;
+	bool recv;
+	const struct m_post *post; /* NULL when unknown */
+	size_t rec;
+};
+/* The entry by which `device` excuses the specification's value: seen ones first; *ret_seen tells. NULL: none. */
+const json_t *m_profile_excuse(const struct model *m, const struct m_match *what, const char *device, bool *ret_seen);
+bool m_profile_applies(const struct model *m, const json_t *entry, const struct m_match *what);
+/* An entry excused something, or the device did what the specification says where it applied. */
+void m_profile_used(struct model *m, const json_t *entry, int step);
+void m_profile_specified(struct model *m, const struct m_match *what, int step);
+bool m_profile_waives(const json_t *entry, const char *check);
+
+#endif
