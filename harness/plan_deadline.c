@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* How long a step may take. Bounds, not predictions: nothing is judged by them except that a step must end. */
+#include "plan_internal.h"
+
+#include <string.h>
+
+#include "json.h"
+#include "units.h"
+
+/* Emulation is slow, and so is a machine that compiles something else meanwhile. */
+#define SLACK_NS (5 * NSEC_PER_SEC)
+#define SETUP_NS (10 * NSEC_PER_SEC)
+#define SETUP_PER_QP_NS (100 * NSEC_PER_MSEC)
+/* Waits that the attributes do not bound: timeout 0, rnr_retry 7. */
+#define UNBOUNDED_NS (10 * NSEC_PER_SEC)
+#define MESSAGE_NS (10 * NSEC_PER_MSEC)
+#define BYTE_NS 1000
+#define BUDGET_MIN_NS (10 * NSEC_PER_SEC)
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t bounded(struct window w)
+{
+	return w.never || w.high_ns == UINT64_MAX ? UNBOUNDED_NS : w.high_ns;
+}
+
+/* The longest that this QP's own timers may need to report an error. */
+static uint64_t timers_of(const struct planner *p, const json_t *qp)
+{
+	const json_t *attr = json_object_get(qp, "attr");
+	const json_t *peer_attr = json_object_get(plan_qp(p->plan, json_str(qp, "peer")), "attr");
+
+	return max_u64(bounded(plan_window(DETECTION_SILENT, attr, peer_attr, true)),
+		       bounded(plan_window(DETECTION_RNR, attr, peer_attr, true)));
+}
+
+static bool names_qp(const json_t *names, const json_t *qp)
+{
+	const char *name = json_str(qp, "name"), *peer = json_str(qp, "peer");
+	size_t i;
+	json_t *item;
+
+	json_array_foreach(names, i, item) {
+		const char *text = json_string_value(item);
+		size_t len = strlen(name), peer_len = strlen(peer);
+
+		/* "p.a", "p.a.send", "p.a@1", and the other end, whose timers decide what this one sees. */
+		if ((!strncmp(text, name, len) && strchr(".@", text[len])) || (!strncmp(text, peer, peer_len) && strchr(".@", text[peer_len])))
+			return true;
+	}
+	return false;
+}
+
+/* The timers of the QPs that names speak of; of all when they speak of none. */
+static uint64_t timers(const struct planner *p, const json_t *names)
+{
+	uint64_t longest = 0, of_all = 0;
+	size_t i;
+	json_t *qp;
+
+	json_array_foreach(p->qps, i, qp) {
+		uint64_t ns = timers_of(p, qp);
+
+		of_all = max_u64(of_all, ns);
+		if (names_qp(names, qp))
+			longest = max_u64(longest, ns);
+	}
+	return longest ? longest : of_all;
+}
+
+static uint64_t message_time(const json_t *traffic, uint64_t ends)
+{
+	uint64_t messages = (uint64_t)json_int(traffic, "messages", 0);
+
+	return ends * messages * (MESSAGE_NS + (uint64_t)json_int(traffic, "size", 0) * BYTE_NS);
+}
+
+static uint64_t for_pairs(const json_t *step)
+{
+	return SETUP_NS + 2 * json_array_size(json_object_get(step, "pairs")) * SETUP_PER_QP_NS;
+}
+
+static uint64_t expect_time(struct planner *p, const json_t *step)
+{
+	const json_t *post = json_object_get(p->posts, json_str(step, "of") ? json_str(step, "of") : "");
+	uint64_t ns = max_u64(timers(p, json_object_get(step, "at")), post ? timers(p, json_object_get(post, "at")) : 0);
+	size_t i;
+	json_t *choice;
+
+	ns += SLACK_NS + p->fault_ns + (uint64_t)json_int(step, "for_ns", 0);
+	json_array_foreach(json_object_get(step, "any"), i, choice)
+		ns = max_u64(ns, expect_time(p, choice));
+	return ns;
+}
+
+static uint64_t traffic_time(struct planner *p, const json_t *step)
+{
+	uint64_t ends = 2 * json_array_size(json_object_get(step, "pairs"));
+	uint64_t recovery = timers(p, NULL) + p->fault_ns + SETUP_NS;
+
+	return json_bool(step, "background", false) ? SETUP_NS : recovery + message_time(step, ends);
+}
+
+static uint64_t recover_time(struct planner *p, const json_t *step)
+{
+	uint64_t ends = 2 * json_array_size(json_object_get(step, "pairs"));
+	uint64_t attempt = SLACK_NS + for_pairs(step) + timers(p, NULL) + message_time(json_object_get(step, "check"), ends);
+
+	return (uint64_t)json_int(step, "attempts", 1) * (attempt + (uint64_t)json_int(step, "backoff", 0)) + p->fault_ns;
+}
+
+static uint64_t members_time(const json_t *step)
+{
+	uint64_t ns = 0;
+	size_t i;
+	json_t *member;
+
+	json_array_foreach(json_object_get(step, "steps"), i, member)
+		ns += (uint64_t)json_int(member, "deadline_ns", 0);
+	return ns * max_u64((uint64_t)json_int(step, "times", 1), 1);
+}
+
+static uint64_t post_time(struct planner *p, const json_t *step)
+{
+	uint64_t count = plan_ref_bound(p, json_object_get(step, "count"));
+
+	return SLACK_NS + json_array_size(json_object_get(step, "at")) * count * ((uint64_t)json_int(step, "size", 0) * BYTE_NS / 10 + 1000);
+}
+
+static uint64_t one_call_time(struct planner *p, const json_t *step)
+{
+	(void)p;
+	(void)step;
+	return SETUP_NS;
+}
+
+static uint64_t connect_time(struct planner *p, const json_t *step)
+{
+	return for_pairs(step) + p->fault_ns;
+}
+
+static uint64_t wait_time(struct planner *p, const json_t *step)
+{
+	(void)p;
+	return (uint64_t)json_int(step, "for_ns", 0) + SLACK_NS;
+}
+
+static uint64_t group_time(struct planner *p, const json_t *step)
+{
+	(void)p;
+	return members_time(step);
+}
+
+static const struct step_time {
+	const char *name;
+	uint64_t (*time)(struct planner *p, const json_t *step);
+} step_times[] = {
+	{ "allow", one_call_time },     { "clear", one_call_time },  { "connect", connect_time },   { "create", one_call_time },
+	{ "destroy", one_call_time },   { "exchange", one_call_time }, { "expect", expect_time },   { "fault", one_call_time },
+	{ "modify", one_call_time },    { "poll", one_call_time },   { "post", post_time },         { "post_recv", post_time },
+	{ "recover", recover_time },    { "remember", one_call_time }, { "repeat", group_time },    { "together", group_time },
+	{ "traffic", traffic_time },    { "wait", wait_time },
+};
+
+uint64_t plan_deadline(struct planner *p, const json_t *step)
+{
+	const char *what = json_str(step, "do");
+	uint64_t ns = SETUP_NS;
+
+	for (size_t i = 0; i < sizeof(step_times) / sizeof(*step_times); i++)
+		if (!strcmp(step_times[i].name, what))
+			ns = step_times[i].time(p, step);
+	return (uint64_t)json_int(step, "within", (int64_t)ns);
+}
+
+uint64_t plan_budget(const json_t *steps)
+{
+	uint64_t ns = 0;
+	size_t i;
+	json_t *step;
+
+	json_array_foreach(steps, i, step)
+		ns += (uint64_t)json_int(step, "deadline_ns", 0);
+	return max_u64(ns, BUDGET_MIN_NS);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* What the plan already knows that nothing here can run. What depends on kernel, lab or device stays in `requires`. */
+#include "plan_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../faults/fault.h"
+#include "capability.h"
+#include "json.h"
+
+__attribute__((format(printf, 2, 3))) static void skip(struct planner *p, const char *fmt, ...)
+{
+	va_list args;
+
+	if (p->skip[0])
+		return;
+	va_start(args, fmt);
+	vsnprintf(p->skip, sizeof(p->skip), fmt, args);
+	va_end(args);
+}
+
+static void need(struct planner *p, const char *capability, const char *who)
+{
+	char reason[160];
+	json_t *requires = json_object_get(p->plan, "requires");
+
+	if (capability_missing(capability, reason, sizeof(reason))) {
+		if (who)
+			skip(p, "%s %s", who, reason);
+		else
+			skip(p, "%s", reason);
+	} else if (!json_array_has(requires, capability)) {
+		json_array_append_new(requires, json_string(capability));
+	}
+}
+
+static void skip_fault(struct planner *p, const json_t *step)
+{
+	const char *name = json_str(step, "fault");
+	const struct fault_ops *ops = fault_find(name);
+	char who[96];
+
+	snprintf(who, sizeof(who), "fault %s", name);
+	if (!strcmp(name, "wire"))
+		need(p, "wire", who);
+	else if (!ops)
+		skip(p, "fault %s is not in this build", name);
+	for (const char *const *c = ops ? ops->needs : NULL; c && *c; c++)
+		need(p, *c, who);
+}
+
+static void skip_expect(struct planner *p, const json_t *step)
+{
+	size_t i;
+	json_t *choice;
+
+	if (json_object_get(step, "packets"))
+		need(p, "wire", "packets");
+	if (json_object_get(step, "cm"))
+		need(p, "cm", "cm events");
+	if (json_object_get(step, "phase"))
+		skip(p, "expect phase is not in this build");
+	json_array_foreach(json_object_get(step, "any"), i, choice)
+		skip_expect(p, choice);
+}
+
+static void skip_recover(struct planner *p, const json_t *step)
+{
+	const char *path = json_str(step, "path");
+
+	if (path && !strcmp(path, "cm"))
+		need(p, "cm", "recovery by cm");
+	else if (path && strcmp(path, "reset") && strcmp(path, "recreate"))
+		skip(p, "recovery path %s is not in this build", path);
+}
+
+static void skip_post(struct planner *p, const json_t *step)
+{
+	const char *op = json_str(step, "op");
+	size_t i;
+	json_t *member;
+
+	if (op && !strcmp(op, "BIND_MW"))
+		need(p, "mw", "post BIND_MW");
+	json_array_foreach(json_object_get(step, "members"), i, member)
+		skip_post(p, member);
+}
+
+static void skip_steps(struct planner *p, const json_t *steps)
+{
+	size_t i;
+	json_t *step;
+
+	json_array_foreach(steps, i, step) {
+		const char *what = json_str(step, "do");
+
+		if (!strcmp(what, "connect") && json_str(step, "by") && !strcmp(json_str(step, "by"), "cm"))
+			need(p, "cm", "connect by cm");
+		else if (!strcmp(what, "fault"))
+			skip_fault(p, step);
+		else if (!strcmp(what, "expect") || !strcmp(what, "allow"))
+			skip_expect(p, step);
+		else if (!strcmp(what, "recover"))
+			skip_recover(p, step);
+		else if (!strcmp(what, "post"))
+			skip_post(p, step);
+		else if ((!strcmp(what, "create") || !strcmp(what, "destroy")) && json_object_get(step, "mw"))
+			need(p, "mw", what);
+		else if ((!strcmp(what, "create") || !strcmp(what, "destroy")) && json_object_get(step, "ah"))
+			skip(p, "%s ah: address handles are not in this build", what);
+		skip_steps(p, json_object_get(step, "steps"));
+	}
+}
+
+static void skip_objects(struct planner *p)
+{
+	size_t i;
+	json_t *qp;
+
+	json_array_foreach(p->qps, i, qp) {
+		const char *type = json_str(qp, "type");
+
+		if (!strcmp(type, "UC"))
+			need(p, "uc", NULL);
+		else if (!strcmp(type, "UD"))
+			need(p, "ud", NULL);
+		else if (!strcmp(type, "XRC"))
+			need(p, "xrc", NULL);
+	}
+	if (json_array_size(p->srqs))
+		need(p, "srq", NULL);
+	if (json_object_get(p->doc, "mw"))
+		need(p, "mw", NULL);
+	if (json_object_get(p->doc, "ah"))
+		skip(p, "address handles are not in this build");
+}
+
+void plan_skip(struct planner *p)
+{
+	size_t i;
+	json_t *item;
+
+	json_array_foreach(json_object_get(p->doc, "requires"), i, item)
+		need(p, json_string_value(item), NULL);
+	skip_objects(p);
+	skip_steps(p, json_object_get(p->plan, "steps"));
+	if (json_str(json_object_get(p->doc, "qp"), "api"))
+		skip(p, "api: %s is not in this build", json_str(json_object_get(p->doc, "qp"), "api"));
+}

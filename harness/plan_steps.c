@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT */
+#include "plan_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../faults/fault.h"
+#include "json.h"
+
+#define TRAFFIC_MESSAGES 64
+#define CHECK_MESSAGES 24
+
+static void set_default(json_t *step, const char *key, json_t *value)
+{
+	if (json_object_get(step, key))
+		json_decref(value);
+	else
+		json_object_set_new(step, key, value);
+}
+
+static int resolve_ends(struct planner *p, json_t *step, const char *key, enum ends_how how)
+{
+	const json_t *list = json_object_get(step, key);
+	json_t *names;
+	int rc;
+
+	if (!list)
+		return 0;
+	rc = plan_ends(p, list, how, &names);
+	if (!rc)
+		json_object_set_new(step, key, names);
+	return rc;
+}
+
+/* `pair` (a list, or absent for all) becomes `pairs`. */
+static int resolve_pairs(struct planner *p, json_t *step)
+{
+	json_t *names;
+	int rc = plan_pairs(p, json_object_get(step, "pair"), &names);
+
+	if (rc)
+		return rc;
+	json_object_del(step, "pair");
+	json_object_set_new(step, "pairs", names);
+	return 0;
+}
+
+static int resolve_names(struct planner *p, json_t *step, const char *key)
+{
+	json_t *list = json_object_get(step, key), *item, *out;
+	size_t i;
+
+	if (!list)
+		return 0;
+	if (json_is_string(list)) {
+		json_t *name = plan_object_name(p, json_string_value(list));
+
+		return name ? json_object_set_new(step, key, name) : -EINVAL;
+	}
+	out = json_array();
+	json_array_foreach(list, i, item) {
+		json_t *name = plan_object_name(p, json_string_value(item));
+
+		if (!name) {
+			json_decref(out);
+			return -EINVAL;
+		}
+		json_array_append_new(out, name);
+	}
+	return json_object_set_new(step, key, out);
+}
+
+static void set_returns(json_t *step)
+{
+	set_default(step, "returns", json_pack("[s]", "0"));
+}
+
+static int do_connect(struct planner *p, json_t *step)
+{
+	set_default(step, "by", json_string("verbs"));
+	set_returns(step);
+	return resolve_pairs(p, step);
+}
+
+static int do_create_destroy(struct planner *p, json_t *step)
+{
+	static const char *const keys[] = { "cq", "srq", "mr", "pd" };
+	int rc = resolve_ends(p, step, "qp", ENDS_QPS);
+
+	for (size_t i = 0; !rc && i < sizeof(keys) / sizeof(*keys); i++)
+		rc = resolve_names(p, step, keys[i]);
+	set_returns(step);
+	return rc;
+}
+
+static int do_modify(struct planner *p, json_t *step)
+{
+	set_returns(step);
+	return resolve_ends(p, step, "at", ENDS_SRQS);
+}
+
+static void message_defaults(json_t *message)
+{
+	const char *op = json_str(message, "op");
+	bool no_data = op && (!strcmp(op, "LOCAL_INV") || !strcmp(op, "BIND_MW"));
+
+	set_default(message, "size", json_integer(plan_op_is_atomic(op) ? 8 : no_data ? 0 : PLAN_POST_BYTES));
+	set_default(message, "signaled", json_true());
+	if (op && !strcmp(op, "CMP_AND_SWP")) {
+		set_default(message, "compare", json_integer(0));
+		set_default(message, "swap", json_integer(1));
+	}
+	if (op && !strcmp(op, "FETCH_AND_ADD"))
+		set_default(message, "add", json_integer(1));
+}
+
+/* A chain whose members differ: `chain: [...]` becomes `members` and `chain: true`. */
+static void chain_members(json_t *step)
+{
+	json_t *chain = json_object_get(step, "chain"), *member;
+	size_t i;
+
+	if (!json_is_array(chain))
+		return;
+	json_array_foreach(chain, i, member) {
+		if (json_str(step, "op"))
+			set_default(member, "op", json_incref(json_object_get(step, "op")));
+		message_defaults(member);
+	}
+	json_object_set(step, "members", chain);
+	json_object_set_new(step, "count", json_integer((json_int_t)json_array_size(chain)));
+	json_object_set_new(step, "chain", json_true());
+}
+
+static int resolve_to(struct planner *p, json_t *step)
+{
+	json_t *to = json_object_get(step, "to"), *name;
+	const char *mr = json_is_string(to) ? json_string_value(to) : json_str(to, "mr");
+	int64_t add = json_int(to, "add", 0);
+
+	if (!to)
+		return 0;
+	name = mr ? plan_object_name(p, mr) : NULL;
+	if (!name)
+		return mr ? -EINVAL : error_set(p->e, -EINVAL, "to: wanted is the name of an MR");
+	return json_object_set_new(step, "to", json_pack("{s:o,s:I}", "mr", name, "add", (json_int_t)add));
+}
+
+static int do_post(struct planner *p, json_t *step)
+{
+	const char *as = json_str(step, "as");
+	int rc = resolve_ends(p, step, "at", ENDS_QPS);
+
+	if (!rc)
+		rc = resolve_to(p, step);
+	if (rc)
+		return rc;
+	chain_members(step);
+	message_defaults(step);
+	set_default(step, "count", json_integer(1));
+	set_returns(step);
+	rc = plan_place(p, step);
+	if (!rc && as)
+		json_object_set(p->posts, as, step);
+	return rc;
+}
+
+static int do_post_recv(struct planner *p, json_t *step)
+{
+	set_default(step, "size", json_integer((json_int_t)p->msg_bytes));
+	set_default(step, "count", json_integer(1));
+	set_returns(step);
+	return resolve_ends(p, step, "at", ENDS_SRQS);
+}
+
+static int do_poll(struct planner *p, json_t *step)
+{
+	return resolve_names(p, step, "cq");
+}
+
+static void traffic_defaults(struct planner *p, json_t *traffic, int messages)
+{
+	set_default(traffic, "ops", json_pack("[s,s,s]", "SEND", "WRITE", "READ"));
+	set_default(traffic, "size", json_integer(PLAN_TRAFFIC_BYTES));
+	set_default(traffic, "depth", json_integer(PLAN_TRAFFIC_DEPTH));
+	set_default(traffic, "messages", json_integer(messages));
+	json_object_set_new(traffic, "tag", json_integer(++p->tags * PLAN_TAG_STEP));
+}
+
+static int do_traffic(struct planner *p, json_t *step)
+{
+	bool background = json_str(step, "as") != NULL;
+	int rc;
+
+	if (json_object_get(step, "stop"))
+		return 0;
+	rc = resolve_pairs(p, step);
+	if (!rc)
+		rc = resolve_to(p, step);
+	if (rc)
+		return rc;
+	traffic_defaults(p, step, background ? 0 : TRAFFIC_MESSAGES);
+	json_object_set_new(step, "background", json_boolean(background));
+	plan_traffic_room(p, json_object_get(step, "pairs"), step);
+	return 0;
+}
+
+static int do_remember(struct planner *p, json_t *step)
+{
+	int rc = resolve_ends(p, step, "end", ENDS_QPS);
+
+	return rc ? rc : resolve_names(p, step, "mr");
+}
+
+static int do_exchange(struct planner *p, json_t *step)
+{
+	int rc = resolve_pairs(p, step);
+
+	return rc ? rc : resolve_names(p, step, "mr");
+}
+
+static int do_recover(struct planner *p, json_t *step)
+{
+	json_t *check = json_object_get(step, "check");
+	int rc = resolve_pairs(p, step);
+
+	if (!rc)
+		rc = resolve_ends(p, step, "ends", ENDS_QPS);
+	if (!rc)
+		rc = resolve_names(p, step, "replace");
+	if (rc)
+		return rc;
+	if (!check) {
+		check = json_object();
+		json_object_set_new(step, "check", check);
+	}
+	traffic_defaults(p, check, CHECK_MESSAGES);
+	set_default(step, "attempts", json_integer(1));
+	set_default(step, "backoff", json_integer(0));
+	set_default(step, "result", json_string("verified"));
+	set_default(step, "if_needed", json_false());
+	plan_traffic_room(p, json_object_get(step, "pairs"), check);
+	return 0;
+}
+
+/* A link's fault is about a device: any QP of the agent will do to name it. */
+static int resolve_fault_end(struct planner *p, json_t *args, const struct fault_param *param, enum fault_layer layer)
+{
+	json_t *value = json_object_get(args, param->name), *list, *names;
+	int rc;
+
+	if (!value)
+		return 0;
+	if (layer == FAULT_LINK && json_is_string(value) && json_object_get(p->agents, json_string_value(value)))
+		list = json_pack("[o]", json_sprintf("*.%s", json_string_value(value)));
+	else
+		list = json_is_array(value) ? json_incref(value) : json_pack("[O]", value);
+	rc = plan_ends(p, list, ENDS_ANY, &names);
+	json_decref(list);
+	if (rc)
+		return rc;
+	if (param->type == FAULT_PARAM_ENDS) {
+		json_object_set_new(args, param->name, names);
+		return 0;
+	}
+	if (json_array_size(names) != 1 && layer != FAULT_LINK)
+		rc = error_set(p->e, -EINVAL, "%s: one end is wanted, these are %zu", param->name, json_array_size(names));
+	else
+		json_object_set(args, param->name, json_array_get(names, 0));
+	json_decref(names);
+	return rc;
+}
+
+static int fault_args(struct planner *p, json_t *args, const struct fault_ops *ops)
+{
+	for (const struct fault_param *param = ops->params; param && param->name; param++) {
+		json_t *value = json_object_get(args, param->name);
+		int rc = 0;
+
+		if (param->type == FAULT_PARAM_END || param->type == FAULT_PARAM_ENDS)
+			rc = resolve_fault_end(p, args, param, ops->layer);
+		else if (param->type == FAULT_PARAM_DURATION)
+			p->fault_ns += (uint64_t)(json_is_integer(value) ? json_integer_value(value) : 0);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int do_fault(struct planner *p, json_t *step)
+{
+	const char *name = json_str(step, "fault");
+	const struct fault_ops *ops = name ? fault_find(name) : NULL;
+	json_t *args = json_object_get(step, "args");
+	uint64_t for_ns = (uint64_t)json_int(step, "for", 0);
+	int rc;
+
+	if (!args) {
+		args = json_object();
+		json_object_set_new(step, "args", args);
+	}
+	set_default(step, "as", json_sprintf("%s#%lld", name ? name : "fault", (long long)json_int(step, "n", 0)));
+	p->fault_ns += for_ns;
+	if (for_ns)
+		json_object_set_new(step, "for_ns", json_integer((json_int_t)for_ns));
+	/* plan_skip() says that this build does not have it. */
+	if (!ops)
+		return 0;
+	rc = fault_args(p, args, ops);
+	if (rc)
+		return rc;
+	json_object_set_new(step, "layer", json_string(fault_layer_names[ops->layer]));
+	json_object_set_new(step, "blast", json_string(fault_blast_names[ops->blast]));
+	json_object_set_new(step, "detection", json_string(detection_names[ops->detection ? ops->detection(args) : DETECTION_NONE]));
+	return 0;
+}
+
+static int do_clear(struct planner *p, json_t *step)
+{
+	(void)p;
+	(void)step;
+	return 0;
+}
+
+static void observation_time(json_t *step)
+{
+	json_t *for_ns = json_object_get(step, "for");
+
+	if (!for_ns)
+		return;
+	json_object_set(step, "for_ns", for_ns);
+	json_object_del(step, "for");
+}
+
+static int do_expect(struct planner *p, json_t *step)
+{
+	size_t i;
+	json_t *choice;
+	int rc = resolve_ends(p, step, "at", ENDS_ANY);
+
+	observation_time(step);
+	json_array_foreach(json_object_get(step, "any"), i, choice) {
+		if (!rc)
+			rc = do_expect(p, choice);
+	}
+	return rc;
+}
+
+static int do_repeat(struct planner *p, json_t *step)
+{
+	json_t *steps = json_array();
+	int rc = plan_steps(p, json_object_get(step, "steps"), steps);
+
+	json_object_set_new(step, "steps", steps);
+	return rc;
+}
+
+static int do_wait(struct planner *p, json_t *step)
+{
+	(void)p;
+	json_object_set(step, "for_ns", json_object_get(step, "arg"));
+	return 0;
+}
+
+static const struct step_plan {
+	const char *name;
+	int (*plan)(struct planner *p, json_t *step);
+} step_plans[] = {
+	{ "allow", do_expect },
+	{ "clear", do_clear },
+	{ "connect", do_connect },
+	{ "create", do_create_destroy },
+	{ "destroy", do_create_destroy },
+	{ "exchange", do_exchange },
+	{ "expect", do_expect },
+	{ "fault", do_fault },
+	{ "modify", do_modify },
+	{ "poll", do_poll },
+	{ "post", do_post },
+	{ "post_recv", do_post_recv },
+	{ "recover", do_recover },
+	{ "remember", do_remember },
+	{ "repeat", do_repeat },
+	{ "together", do_repeat },
+	{ "traffic", do_traffic },
+	{ "wait", do_wait },
+};
+
+static int plan_one(struct planner *p, const json_t *in, json_t *out)
+{
+	const char *what = json_str(in, "do");
+	json_t *step = json_deep_copy(in);
+	int rc;
+
+	json_array_append_new(out, step);
+	json_object_set_new(step, "n", json_integer(++p->steps));
+	for (size_t i = 0; i < sizeof(step_plans) / sizeof(*step_plans); i++) {
+		if (!what || strcmp(step_plans[i].name, what))
+			continue;
+		rc = json_object_get(step, "steps") ? 0 : plan_refs(p, step);
+		if (!rc)
+			rc = step_plans[i].plan(p, step);
+		if (rc && json_object_get(step, "steps"))
+			return rc;
+		if (rc)
+			return error_prefix(p->e, rc, "%s:%lld: %s", p->o->file ? p->o->file : "-", (long long)json_int(in, "line", 0), what);
+		json_object_set_new(step, "deadline_ns", json_integer((json_int_t)plan_deadline(p, step)));
+		return 0;
+	}
+	return error_set(p->e, -EINVAL, "%s:%lld: there is no step '%s'", p->o->file ? p->o->file : "-", (long long)json_int(in, "line", 0),
+			 what ? what : "");
+}
+
+int plan_steps(struct planner *p, const json_t *in, json_t *out)
+{
+	size_t i;
+	json_t *step;
+
+	json_array_foreach(in, i, step) {
+		int rc = plan_one(p, step, out);
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
