@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: MIT
-# One Makefile, non-recursive. `make help` lists the targets.
+# One Makefile, non-recursive: `make help` lists the targets. It calls itself only so that pkg-config is asked
+# again after `setup` has installed something.
 
-CC ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 BUILD ?= build
 V ?= 0
 SANITIZE ?=
 DEVELOPER ?= 1
+PREFIX ?= /usr/local
+DESTDIR ?=
+# What `make run` runs, and further options for it: make run RUN=scenarios/verbs ARGS='--lab guest --keep'
+RUN ?= scenarios
+ARGS ?=
+FUZZ_SECONDS ?= 20
 
 PKGS := libfyaml jansson libxml-2.0 libsystemd zlib
 AGENT_PKGS := libibverbs jansson libsystemd zlib
@@ -28,13 +37,32 @@ say = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 SRCS := $(filter-out %_test.c %_fuzz.c,$(sort $(wildcard harness/*.c faults/*.c reports/*.c)))
 AGENT_SRCS := $(filter-out %_test.c %_fuzz.c,$(sort $(wildcard agents/*.c)))
 TESTS := $(sort $(wildcard harness/*_test.c faults/*_test.c reports/*_test.c agents/*_test.c))
+FUZZERS := $(sort $(wildcard harness/*_fuzz.c faults/*_fuzz.c reports/*_fuzz.c agents/*_fuzz.c))
+SCRIPTS := $(sort $(wildcard harness/*.sh faults/*.sh reports/*.sh agents/*.sh scenarios/*.sh)) .ci/run
 MAINS := harness/main.c agents/agent_main.c
 LIB_OBJS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAINS),$(SRCS)))
 AGENT_OBJS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAINS),$(AGENT_SRCS)))
+TEST_BINS := $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
+FUZZ_BINS := $(patsubst %.c,$(BUILD)/fuzz/%,$(FUZZERS))
 
+##all: build build/qpdrill and build/qpdrill-agent
 all: $(BUILD)/qpdrill $(BUILD)/qpdrill-agent
 
-$(BUILD)/obj/%.o: %.c
+# Objects made with other flags are not mixed with these: the file changes only when the flags do.
+FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
+$(BUILD)/flags: always
+	@mkdir -p $(BUILD)
+	@printf '%s\n' '$(FLAGS)' | cmp -s - $@ || printf '%s\n' '$(FLAGS)' >$@
+
+$(BUILD)/packages: Makefile
+	@mkdir -p $(BUILD)
+	@pkg-config --print-errors --exists $(PKGS) $(AGENT_PKGS) || { echo "Libraries are missing: \`make setup\` installs them." >&2; exit 1; }
+	@touch $@
+
+# The one object that knows where the sources lie: data.c finds scripts and scenarios beside the program first.
+$(BUILD)/obj/harness/data.o: private override CPPFLAGS += -DQD_SOURCE_DIR='"$(CURDIR)"' -DQD_DATA_DIR='"$(PREFIX)/share/qpdrill"'
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/packages
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -58,8 +86,71 @@ $(BUILD)/test/%_test: $(BUILD)/obj/%_test.o $(BUILD)/libqdagent.a $(BUILD)/libqd
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(AGENT_LIBS) -lcunit
 
-TEST_BINS := $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
+# Fuzz targets take in the library's sources, so that all of it is instrumented.
+$(BUILD)/fuzz/%_fuzz: %_fuzz.c $(BUILD)/packages
+	$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(Q)clang $(CPPFLAGS) -std=gnu11 -g -O1 -pthread -fsanitize=fuzzer,address,undefined -o $@ $< \
+		$(filter-out $(MAINS),$(SRCS)) $(LIBS)
+
+##setup: install what is missing (apt) and put the guest's kernel into the cache
+setup:
+	@harness/setup.sh
+	@harness/fetch_kernel.sh >/dev/null
+
+##run: set up, build, boot the guest (or run here where the kernel has rxe) and run the scenarios
+run: setup
+	@$(MAKE) --no-print-directory all
+	@$(BUILD)/qpdrill run $(RUN) $(ARGS)
+
+##test: set up, build and run everything: unit tests, golden tests, all scenarios
+test: setup
+	@$(MAKE) --no-print-directory all tests
+	@harness/test_all.sh $(BUILD)
+
+##unit: build and run the unit tests alone (no guest)
+unit: all tests
+	@harness/test_all.sh --unit $(BUILD)
+
+tests: $(TEST_BINS)
+
+##bench: guest boot, harness overhead and peak memory, as ratios with their spread
+bench: setup
+	@$(MAKE) --no-print-directory all
+	@$(BUILD)/qpdrill bench $(ARGS)
+
+##lint: clang-tidy, cppcheck, shellcheck, forbidden functions, file lengths
+lint:
+	@harness/lint.sh '$(CPPFLAGS)' $(SRCS) $(AGENT_SRCS) $(TESTS) $(FUZZERS) -- $(wildcard $(SCRIPTS))
+
+##format: clang-format on every source file
+format:
+	clang-format -i $(wildcard harness/*.[ch] faults/*.[ch] reports/*.[ch] agents/*.[ch])
+
+##fuzz: build the fuzz targets and run each for FUZZ_SECONDS (20)
+fuzz: $(FUZZ_BINS)
+	@for f in $(FUZZ_BINS); do echo "fuzz: $$f, $(FUZZ_SECONDS) s"; mkdir -p $$f.corpus; \
+		$$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -print_final_stats=0 $$f.corpus >$$f.log 2>&1 || \
+		{ tail -40 $$f.log >&2; exit 1; }; tail -1 $$f.log; done
+
+##install: programs, scenarios and documents below PREFIX (/usr/local), into DESTDIR if given
+SHARE := $(DESTDIR)$(PREFIX)/share
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/qpdrill/harness $(SHARE)/doc/qpdrill
+	install -m 755 $(BUILD)/qpdrill $(BUILD)/qpdrill-agent $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 harness/setup.sh harness/fetch_kernel.sh harness/guest_init.sh $(SHARE)/qpdrill/harness/
+	cd scenarios && find . -type f \( -name '*.yaml' -o -name '*.md' \) -exec install -D -m 644 {} $(abspath $(SHARE))/qpdrill/scenarios/{} \;
+	install -m 644 $(wildcard README.md LICENSE harness/formats.md) $(SHARE)/doc/qpdrill/
+
+##clean: remove what was built
+clean:
+	rm -rf $(BUILD)
+
+##help: this list
+help:
+	@sed -n 's/^##\([a-z]*\): /\1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+	@echo "  variables: CC=gcc|clang BUILD=build SANITIZE=address,undefined DEVELOPER=1 (-Werror) V=1 RUN=scenarios ARGS= PREFIX= DESTDIR="
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
-.PHONY: all
+.PHONY: all always setup run test unit tests bench lint format fuzz install clean help
 .SECONDARY:

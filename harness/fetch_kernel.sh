@@ -1,0 +1,236 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Puts what the guest boots into the cache and prints where it lies, as KEY=VALUE lines:
+#   image    what QEMU boots (the uncompressed kernel where it can be had: it starts twice as fast under emulation)
+#   initrd   busybox, guest_init.sh as /init, and the modules that the guest loads
+#   modules  .../lib/modules/RELEASE, for modprobe in the guest
+#   release  as uname -r prints it
+#   key      identifies image and modules
+#
+# usage: fetch_kernel.sh [--update] [--kernel IMAGE --modules DIR]
+#   --update             look for a newer distribution kernel even when one is in the cache
+#   --kernel, --modules  one's own build; DIR is a folder with lib/modules/RELEASE below it, or that folder itself
+#
+# Whatever is made is made under a temporary name and renamed when whole, so a killed run leaves nothing half-made.
+# shellcheck disable=SC2015 # die ends the script, so A && B || die is an if
+set -u -o pipefail
+export LC_ALL=C
+
+say() { printf 'kernel: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || exit 1
+init=$here/guest_init.sh
+update='' user_image='' user_modules=''
+while [ $# -gt 0 ]; do
+	case $1 in
+	--update) update=1; shift ;;
+	--kernel) user_image=${2:?--kernel needs an IMAGE}; shift 2 ;;
+	--modules) user_modules=${2:?--modules needs a DIR}; shift 2 ;;
+	*) die "unknown argument $1" ;;
+	esac
+done
+[ -z "$user_image" ] || [ -n "$user_modules" ] || die "--kernel needs --modules DIR as well: the modules built with that kernel"
+[ -z "$user_modules" ] || [ -n "$user_image" ] || die "--modules needs --kernel IMAGE as well: the kernel built with those modules"
+
+if [ -n "${QPDRILL_CACHE:-}" ]; then cache=$QPDRILL_CACHE
+elif [ -n "${XDG_CACHE_HOME:-}" ]; then cache=$XDG_CACHE_HOME/qpdrill
+elif [ -n "${HOME:-}" ]; then cache=$HOME/.cache/qpdrill
+else die "no place for the cache: QPDRILL_CACHE, XDG_CACHE_HOME and HOME are all unset"
+fi
+
+# The guest cannot do without the first list; the second is loaded where the kernel has it as a module.
+need='virtio_pci virtio_console 9p 9pnet_virtio overlay rdma_rxe ib_uverbs veth'
+want='crc32_generic sch_netem'
+
+# Takes the ELF image out of a bzImage: finds the compressed payload by its magic.
+extract_vmlinux() { # image target
+	local magic tool offset
+	while read -r magic tool; do
+		command -v "${tool%% *}" >/dev/null || continue
+		for offset in $(grep -aboP "$magic" "$1" | cut -d: -f1 | head -4); do
+			# shellcheck disable=SC2086 # the tool's own words; trailing data makes it fail after the fact
+			tail -c "+$((offset + 1))" "$1" | $tool >"$2" 2>/dev/null
+			bootable_elf "$2" && return 0
+		done
+	done <<-'END'
+		\xfd7zXZ\x00 xz -dc --single-stream
+		\x28\xb5\x2f\xfd zstd -dcq
+		\x1f\x8b\x08 gzip -dc
+		\x02\x21\x4c\x18 lz4 -dc
+	END
+	rm -f "$2"
+	return 1
+}
+
+# QEMU starts an ELF kernel at the entry that a Xen note of type 18 names.
+bootable_elf() {
+	[ "$(head -c 4 "$1" 2>/dev/null | tr -d '\0')" = $'\x7fELF' ] && readelf -n "$1" 2>/dev/null | grep -q '0x00000012'
+}
+
+# Prints the module files that the guest loads, in the order of loading. The whole tree is modules/lib/modules/RELEASE.
+list_modules() { # folder-with-lib/modules release
+	local m out
+	for m in $need $want; do
+		if ! out=$(modprobe -S "$2" -d "$1" --show-depends "$m" 2>&1); then
+			[[ " $want " == *" $m "* ]] && continue
+			die "module $m is not in $1/lib/modules/$2 (modprobe: $out). The guest needs: $need"
+		fi
+		printf '%s\n' "$out" | awk '$1 == "insmod" { print $2 }'
+	done | awk '!seen[$0]++'
+}
+
+build_initrd() { # kernel-folder target
+	local tree module base
+	tree=$(mktemp -d "$cache/tmp.XXXXXX") || die "cannot write to $cache"
+	mkdir -p "$tree"/{bin,m,root,share,tmpfs,proc,sys,dev} && cp "$busybox" "$tree/bin/busybox" && cp "$init" "$tree/init" &&
+		chmod 755 "$tree/init" || die "cannot fill $tree"
+	list_modules "$1/modules" "$release" >"$tree/files" || exit 1
+	while read -r module; do
+		base=${module##*/}
+		case $base in
+		*.xz) xz -dc "$module" >"$tree/m/${base%.xz}" || die "cannot unpack $module"; base=${base%.xz} ;;
+		*.zst) zstd -dcq "$module" >"$tree/m/${base%.zst}" || die "cannot unpack $module"; base=${base%.zst} ;;
+		*.gz) gzip -dc "$module" >"$tree/m/${base%.gz}" || die "cannot unpack $module"; base=${base%.gz} ;;
+		*) cp "$module" "$tree/m/" || die "cannot copy $module" ;;
+		esac
+		echo "$base"
+	done <"$tree/files" >"$tree/m/order"
+	rm "$tree/files"
+	(cd "$tree" && find . -mindepth 1 | cpio -o -H newc --quiet -R 0:0 | gzip -1) >"$tree.img" || die "cannot pack the initramfs"
+	mv "$tree.img" "$2" && rm -rf "$tree"
+}
+
+# Resolves the newest distribution kernel to a package name: the one that the metapackage depends on.
+resolve_package() {
+	apt-cache "${apt[@]}" depends linux-image-amd64 2>/dev/null |
+		awk '$1 == "Depends:" && $2 ~ /^linux-image-[0-9].*-amd64$/ && $2 !~ /-(cloud|rt)-|-dbg/ { print $2; exit }'
+}
+
+update_lists() {
+	say "updating the package lists (apt-get update)"
+	if [ "$(id -u)" -ne 0 ]; then # lists of our own: no root needed
+		mkdir -p "$cache/apt/lists/partial" "$cache/apt/archives/partial"
+		apt=(-o "Dir::State::Lists=$cache/apt/lists" -o "Dir::Cache=$cache/apt" "${apt[@]}")
+	fi
+	apt-get -q "${apt[@]}" update </dev/null >"$tmp/log" 2>&1 || { grep -m3 '^[EW]:' "$tmp/log" >&2; return 1; }
+}
+
+fetch_distribution() {
+	local package deb version
+	command -v apt-get >/dev/null || die "no apt-get here to fetch a kernel with: give one's own with --kernel IMAGE --modules DIR"
+	apt=(-o APT::Sandbox::User=root -o Acquire::Retries=3 -o Acquire::http::Timeout=30 -o DPkg::Lock::Timeout=300)
+	package=$(resolve_package)
+	if [ -z "$package" ]; then
+		update_lists; package=$(resolve_package)
+		[ -n "$package" ] || die "apt knows no linux-image-amd64. Is there a network and a Debian mirror in /etc/apt? Or give one's own with --kernel IMAGE --modules DIR"
+	fi
+	if [ -n "$update" ] && [ -e "$cache/current/package" ] && [ "$(cat "$cache/current/package")" = "$package" ]; then
+		say "$package is the newest, and in the cache"
+		return
+	fi
+	say "downloading $package (about 70 MB, once)"
+	if ! (cd "$tmp" && apt-get -q "${apt[@]}" download "$package" </dev/null >log 2>&1); then
+		update_lists; package=$(resolve_package)
+		(cd "$tmp" && apt-get -q "${apt[@]}" download "$package" </dev/null >log 2>&1) || {
+			grep -m3 '^[EW]:' "$tmp/log" >&2
+			die "cannot download $package. Is there a network? A cache filled elsewhere (QPDRILL_CACHE=FOLDER) or --kernel IMAGE --modules DIR does without"
+		}
+	fi
+	deb=$(ls "$tmp"/*.deb) && version=$(dpkg-deb -f "$deb" Version) || die "cannot read the downloaded package"
+	say "unpacking $package $version"
+	mkdir -p "$tmp/new/modules" "$tmp/boot"
+	# Without the drivers of devices that no guest of ours has, a quarter of the tree is left.
+	dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$tmp/new/modules" --wildcards \
+		--exclude='*/kernel/sound' --exclude='*/drivers/gpu' --exclude='*/drivers/media' --exclude='*/net/wireless' --exclude='*/drivers/staging' \
+		--exclude='*/drivers/iio' --exclude='*/drivers/usb' --exclude='*/drivers/scsi' --exclude='*/drivers/hid' --exclude='*/drivers/input' \
+		--exclude='*/drivers/mtd' --exclude='*/drivers/hwmon' --exclude='*/drivers/ata' --exclude='*/drivers/isdn' \
+		./lib/modules './boot/vmlinuz-*' || die "cannot unpack $deb"
+	mv "$tmp/new/modules/boot" "$tmp/boot/" || die "no kernel image in $package"
+	release=$(ls "$tmp/new/modules/lib/modules")
+	finish_kernel "$tmp/new" "$tmp"/boot/boot/vmlinuz-* "${release}_${version//[:\/]/_}"
+	printf '%s\n' "$package" >"$cache/kernels/$key/package"
+	ln -sfn "kernels/$key" "$cache/current.new" && mv -T "$cache/current.new" "$cache/current" || die "cannot write $cache/current"
+}
+
+# Takes one's own kernel in: the key is the content of image and modules, so a rebuilt kernel is another one.
+fetch_user() {
+	local base sum
+	[ -r "$user_image" ] || die "--kernel $user_image: cannot be read"
+	[ -d "$user_modules" ] || die "--modules $user_modules: no such folder"
+	mkdir -p "$tmp/new/modules/lib/modules" || die "cannot write to $tmp"
+	if bootable_elf "$user_image"; then cp "$user_image" "$tmp/vmlinux"; else extract_vmlinux "$user_image" "$tmp/vmlinux" || :; fi
+	base=$user_modules
+	if [ -d "$base/lib/modules" ]; then
+		base=$base/lib/modules
+		if [ "$(find "$base" -mindepth 1 -maxdepth 1 -type d | wc -l)" -eq 1 ]; then
+			base=$(find "$base" -mindepth 1 -maxdepth 1 -type d)
+		else
+			release=$(strings -n 10 "${tmp}/vmlinux" 2>/dev/null | sed -n 's/^Linux version \([^ ]*\) .*/\1/p' | head -1)
+			[ -n "$release" ] && [ -d "$base/$release" ] || die "--modules $user_modules holds several releases and none is that of $user_image (${release:-unknown}): name lib/modules/RELEASE itself"
+			base=$base/$release
+		fi
+	fi
+	base=$(realpath "$base")
+	release=${base##*/}
+	ln -s "$base" "$tmp/new/modules/lib/modules/$release"
+	[ -e "$base/modules.dep" ] || die "$base has no modules.dep: run depmod -b ${base%/lib/modules/*} $release"
+	list_modules "$tmp/new/modules" "$release" >"$tmp/files" || exit 1
+	sum=$({ sha256sum <"$user_image"; xargs -d '\n' cat <"$tmp/files" | sha256sum; echo "$base"; } | sha256sum | cut -c1-16)
+	key=user-$release-$sum
+	[ -e "$cache/kernels/$key/stamp" ] || finish_kernel "$tmp/new" "$user_image" "$key"
+}
+
+finish_kernel() { # folder image key; the folder holds modules/lib/modules/RELEASE
+	key=$3
+	if [ -s "$tmp/vmlinux" ]; then mv "$tmp/vmlinux" "$1/image"
+	elif ! extract_vmlinux "$2" "$1/image"; then
+		say "$2 could not be unpacked to a directly bootable kernel; it boots as it is, more slowly"
+		cp "$2" "$1/image" || die "cannot copy $2"
+	fi
+	if [ ! -L "$1/modules/lib/modules/$release" ]; then
+		depmod -b "$1/modules" "$release" 2>"$tmp/log" || die "depmod failed: $(tail -1 "$tmp/log")"
+	fi
+	printf '%s\n' "$release" >"$1/release"
+	sync -f "$1" 2>/dev/null
+	: >"$1/stamp"
+	mkdir -p "$cache/kernels" && rm -rf "$cache/kernels/$key" && mv -T "$1" "$cache/kernels/$key" || die "cannot write $cache/kernels/$key"
+}
+
+[ "$(uname -m)" = x86_64 ] || die "the guest runs on x86_64 only so far; this machine is $(uname -m)"
+busybox=$(command -v busybox) || die "busybox is missing: \`make setup\` installs busybox-static"
+for tool in cpio modprobe depmod readelf; do
+	command -v "$tool" >/dev/null || PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null || die "$tool is missing: \`make setup\` installs it"
+done
+PATH=$PATH:/usr/sbin:/sbin
+
+mkdir -p "$cache" 2>/dev/null
+ready=''
+if [ -z "$update$user_image" ] && [ -e "$cache/current/stamp" ]; then
+	key=$(basename "$(readlink "$cache/current")")
+	release=$(cat "$cache/current/release") && ready=1
+fi
+made_of() { cat "$init" "$busybox" "${BASH_SOURCE[0]}" | sha256sum | cut -c1-12; }
+initrd_name=initrd-$(made_of).gz
+if [ -z "$ready" ] || [ ! -e "$cache/kernels/$key/$initrd_name" ]; then
+	[ -w "$cache" ] || die "the cache folder $cache cannot be written; QPDRILL_CACHE=FOLDER names another"
+	exec 9>"$cache/lock" || die "cannot write $cache/lock"
+	flock -n 9 || { say "another run is filling the cache; waiting for it"; flock -w 900 9 || die "gave up after 15 minutes: $cache/lock is still held"; }
+	# Nobody else is at work: what lies there was left by a killed run.
+	rm -rf "$cache"/tmp.*
+	tmp=$(mktemp -d "$cache/tmp.XXXXXX") || die "cannot write to $cache"
+	trap 'rm -rf "$tmp"' EXIT
+	if [ -n "$user_image" ]; then fetch_user
+	elif [ -n "$update" ] || [ ! -e "$cache/current/stamp" ]; then fetch_distribution
+	fi
+	if [ -z "$user_image" ]; then
+		key=$(basename "$(readlink "$cache/current")")
+		release=$(cat "$cache/current/release") || die "$cache/current is broken: remove $cache and try again"
+	fi
+	if [ ! -e "$cache/kernels/$key/$initrd_name" ]; then
+		find "$cache/kernels/$key" -name "initrd-*.gz" -mtime +1 -delete # of other versions of the script
+		build_initrd "$cache/kernels/$key" "$cache/kernels/$key/$initrd_name"
+	fi
+fi
+dir=$cache/kernels/$key
+printf 'image=%s\ninitrd=%s\nmodules=%s\nrelease=%s\nkey=%s\n' "$dir/image" "$dir/$initrd_name" "$dir/modules/lib/modules/$release" "$release" "$key"
