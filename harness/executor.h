@@ -6,6 +6,7 @@
 #ifndef QD_EXECUTOR_H
 #define QD_EXECUTOR_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +29,9 @@ struct executor_options {
 	const char *rdma_core;        /* --rdma-core PREFIX, or NULL */
 	const char *accel;            /* "auto" "kvm" "tcg" */
 	bool keep, verbose;
+	/* Becomes true when the run is to end now (SIGINT, SIGTERM come through the loop, so a wait in it wakes up): ask it in every done() that
+	 * waits for long, put everything back, return -EINTR. May be NULL. */
+	const bool *stop;
 	/* What ran: uname -r, provider, firmware, rdma-core... as soon as it is known. */
 	void (*on_environment)(void *user, const json_t *env);
 	void (*on_start)(void *user, size_t index);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One function per subcommand, in cmd_NAME.c, listed in main.c. argv[0] is the subcommand's name; the return value is the exit status:
+ * 0, 1 a failure, 2 usage or a faulty scenario file, 3 inconclusive or a harness error, 77 all skipped.
+ *
+ * Options are parsed with argp; command_parse() gives all subcommands the same manners.
+ */
+#ifndef QD_COMMANDS_H
+#define QD_COMMANDS_H
+
+#include <argp.h>
+
+#define EXIT_FAILED 1
+#define EXIT_USAGE 2
+#define EXIT_ERROR 3
+#define EXIT_SKIPPED 77
+
+int cmd_bench(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+int cmd_clean(int argc, char **argv);
+int cmd_guest(int argc, char **argv);
+int cmd_inner(int argc, char **argv);
+int cmd_judge(int argc, char **argv);
+int cmd_list(int argc, char **argv);
+int cmd_plan(int argc, char **argv);
+int cmd_report(int argc, char **argv);
+int cmd_run(int argc, char **argv);
+int cmd_schema(int argc, char **argv);
+
+/* argp_parse with usage errors on stderr and exit status 2; "qpdrill NAME" in messages. Does not return on --help or a usage
+ * error. */
+void command_parse(const struct argp *argp, int argc, char **argv, void *input);
+
+#define QPDRILL_VERSION "0.1.0"
+
+#endif
