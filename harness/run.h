@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A run: scenarios loaded and planned, a run folder filled, cases handed to an executor in file order, each judged as it ends, reported at
+ * the end. One thread, one loop; judging happens here, outside of what is judged.
+ */
+#ifndef QD_RUN_H
+#define QD_RUN_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "error.h"
+#include "executor.h"
+#include "plan.h"
+#include "scenario.h"
+#include "verdict.h"
+
+/* ---- the list of cases (run_cases.c) ---- */
+
+struct run_case {
+	char *id;                            /* with ~rN for a repetition */
+	const struct scenario *scenario;     /* borrowed from the list */
+	const struct scenario_case *source;
+	json_t *plan;                        /* owned; NULL before run_cases_plan */
+	char *dir;                           /* "cases/core/x", below the run folder */
+	bool judged;
+	json_t *result;                      /* its line of results.jsonl */
+};
+
+struct run_cases {
+	struct scenario *scenarios;
+	size_t n_scenarios;
+	struct run_case *cases;
+	size_t n;
+};
+
+/* Loads every scenario below the paths. Mistakes in files go to d, rendered, and make it return -EINVAL; a path that cannot be read, or two files
+ * with one id, are a negative errno with e filled. On error *ret is empty. */
+int run_cases_load(const char *const *paths, size_t n, struct run_cases *ret, struct diag *d, struct error *e);
+/* Keeps the cases whose id, or one of whose tags, matches the glob. Several globs: any of them. */
+void run_cases_select(struct run_cases *list, const char *const *globs, size_t n);
+/* Each case n times, ~r1 ~r2 ... */
+int run_cases_repeat(struct run_cases *list, unsigned n);
+int run_cases_plan(struct run_cases *list, const struct plan_options *o, struct error *e);
+void run_cases_release(struct run_cases *list);
+
+/* ---- the run folder (run_folder.c) ---- */
+
+struct run_folder {
+	char *dir;       /* "runs/20260102-030405-3f9c" */
+	char *id;
+	FILE *results;   /* results.jsonl */
+	json_t *run;     /* run.json */
+};
+
+/* Makes OUT/<id>/ and the link OUT/latest; an id that is taken is never used again. */
+int run_folder_open(const char *out, struct run_folder *ret, struct error *e);
+/* cases/<case>/ with scenario.yaml, profile.yaml (profile may be NULL) and plan.json. */
+int run_folder_add(struct run_folder *f, const struct run_case *c, const char *profile, struct error *e);
+/* Writes run.json as it stands. */
+int run_folder_save(struct run_folder *f, struct error *e);
+/* Appends a line to results.jsonl, at once on disk. */
+int run_folder_result(struct run_folder *f, const json_t *result, struct error *e);
+void run_folder_close(struct run_folder *f);
+/* A case's folder name from its id: what no file system minds. Caller frees. */
+char *run_case_dir(const char *id);
+
+/* ---- judging (run_judge.c) ---- */
+
+/* The verdict on what lies in case_dir (plan.json, observations.jsonl, profile.yaml), written to verdict.json. kernel: uname -r of what ran, or
+ * NULL. New reference. */
+int run_judge(const char *case_dir, const char *kernel, bool strict, json_t **ret_verdict, struct error *e);
+/* A verdict for a case that never ran. verdict: VERDICT_SKIP or VERDICT_ERROR. New reference. */
+json_t *run_verdict_unrun(const json_t *plan, enum verdict verdict, const char *why);
+/* The provider's profile for a scenario at path: beside it, in the share folder, in the tree of the program. NULL when there is none. Caller
+ * frees. */
+char *run_profile_find(const char *scenario_path, const char *provider);
+
+/* ---- progress (run_progress.c) ---- */
+
+struct progress {
+	FILE *out;
+	size_t total, done;
+	bool live;       /* a terminal: one line that changes */
+	bool quiet;
+	bool line_open;  /* the live line is on screen */
+	uint64_t drawn_ns;
+	char current[256];
+};
+
+void progress_init(struct progress *p, FILE *out, bool is_terminal, bool quiet, size_t total);
+__attribute__((format(printf, 2, 3))) void progress_note(struct progress *p, const char *fmt, ...);
+void progress_start(struct progress *p, const char *case_id);
+void progress_step(struct progress *p, int step, const char *what);
+void progress_end(struct progress *p, const json_t *result);
+/* Takes the live line away. */
+void progress_clear(struct progress *p);
+
+/* ---- the run itself (run.c) ---- */
+
+struct run_options {
+	const char *const *paths;
+	size_t n_paths;
+	const char *lab;               /* "auto" "guest" "rxe" */
+	const char *kernel, *modules, *rdma_core, *accel;
+	const char *const *set;        /* NULL-terminated */
+	const char *const *select;
+	size_t n_select;
+	const char *const *launch;     /* NULL-terminated, or NULL */
+	const char *out;
+	const char *provider;          /* "rxe" */
+	uint64_t seed;
+	unsigned repeat;
+	bool strict, keep, fail_fast, quiet, verbose, colour;
+	const json_t *command;         /* array: how it was called */
+	const char *repeat_command;    /* what calls the same run again */
+	const struct executor_ops *executor; /* tests; NULL: by `lab` */
+};
+
+/* Everything; progress goes to stderr, the report to out. Returns the exit status. */
+int run_main(const struct run_options *o, FILE *out);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "run.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int load_path(const char *path, struct run_cases *list, struct diag *d, struct error *e)
+{
+	struct scenario_path *found = NULL;
+	size_t n = 0;
+	int rc = scenario_find(path, &found, &n, e);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; !rc && i < n; i++) {
+		struct scenario *grown = reallocarray(list->scenarios, list->n_scenarios + 1, sizeof(*grown));
+
+		if (!grown) {
+			rc = error_set(e, -ENOMEM, "out of memory");
+			break;
+		}
+		list->scenarios = grown;
+		rc = scenario_load(found[i].path, found[i].id, &grown[list->n_scenarios], d, e);
+		if (!rc)
+			list->n_scenarios++;
+		/* One faulty file does not hide the mistakes of the next. */
+		else if (rc == -EINVAL && d->errors)
+			rc = 0;
+	}
+	scenario_paths_free(found, n);
+	return rc;
+}
+
+static int add_cases(struct run_cases *list, struct error *e)
+{
+	for (size_t s = 0; s < list->n_scenarios; s++)
+		list->n += list->scenarios[s].n_cases;
+	list->cases = calloc(list->n ? list->n : 1, sizeof(*list->cases));
+	if (!list->cases)
+		return error_set(e, -ENOMEM, "out of memory");
+	list->n = 0;
+	for (size_t s = 0; s < list->n_scenarios; s++)
+		for (size_t i = 0; i < list->scenarios[s].n_cases; i++) {
+			struct run_case *c = &list->cases[list->n++];
+
+			c->scenario = &list->scenarios[s];
+			c->source = &list->scenarios[s].cases[i];
+			c->id = strdup(c->source->id);
+			c->dir = c->id ? run_case_dir(c->id) : NULL;
+			if (!c->dir)
+				return error_set(e, -ENOMEM, "out of memory");
+		}
+	return 0;
+}
+
+static int by_dir(const void *a, const void *b)
+{
+	return strcmp((*(struct run_case *const *)a)->dir, (*(struct run_case *const *)b)->dir);
+}
+
+static int refuse_twins(const struct run_cases *list, struct error *e)
+{
+	struct run_case **sorted = calloc(list->n ? list->n : 1, sizeof(struct run_case *));
+	int rc = 0;
+
+	if (!sorted)
+		return error_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < list->n; i++)
+		sorted[i] = &list->cases[i];
+	qsort(sorted, list->n, sizeof(struct run_case *), by_dir);
+	for (size_t i = 1; i < list->n && !rc; i++)
+		if (!strcmp(sorted[i - 1]->dir, sorted[i]->dir))
+			rc = error_set(e, -EEXIST, "%s and %s are both case %s: run them one at a time", sorted[i - 1]->scenario->path,
+				       sorted[i]->scenario->path, sorted[i]->id);
+	free(sorted);
+	return rc;
+}
+
+int run_cases_load(const char *const *paths, size_t n, struct run_cases *ret, struct diag *d, struct error *e)
+{
+	struct run_cases list = { NULL };
+	int rc = 0;
+
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = load_path(paths[i], &list, d, e);
+	if (!rc && d->errors)
+		rc = error_set(e, -EINVAL, "%u mistake%s in scenario files", d->errors, d->errors == 1 ? "" : "s");
+	if (!rc)
+		rc = add_cases(&list, e);
+	if (!rc)
+		rc = refuse_twins(&list, e);
+	if (rc)
+		run_cases_release(&list);
+	else
+		*ret = list;
+	return rc;
+}
+
+static void case_release(struct run_case *c)
+{
+	free(c->id);
+	free(c->dir);
+	json_decref(c->plan);
+	json_decref(c->result);
+}
+
+static bool matches(const struct run_case *c, const char *glob)
+{
+	size_t i;
+	json_t *tag;
+
+	if (!fnmatch(glob, c->id, 0) || !strcmp(glob, c->id))
+		return true;
+	json_array_foreach(json_object_get(c->source->doc, "tags"), i, tag)
+		if (json_is_string(tag) && !fnmatch(glob, json_string_value(tag), 0))
+			return true;
+	return false;
+}
+
+void run_cases_select(struct run_cases *list, const char *const *globs, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		bool keep = n == 0;
+
+		for (size_t g = 0; g < n && !keep; g++)
+			keep = matches(&list->cases[i], globs[g]);
+		if (keep)
+			list->cases[kept++] = list->cases[i];
+		else
+			case_release(&list->cases[i]);
+	}
+	list->n = kept;
+}
+
+int run_cases_repeat(struct run_cases *list, unsigned n)
+{
+	struct run_case *many = calloc(list->n * n + 1, sizeof(*many));
+	size_t k = 0;
+
+	if (!many)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->n; i++)
+		for (unsigned r = 1; r <= n; r++) {
+			struct run_case *c = &many[k++];
+
+			c->scenario = list->cases[i].scenario;
+			c->source = list->cases[i].source;
+			if (asprintf(&c->id, "%s~r%u", list->cases[i].id, r) < 0)
+				c->id = NULL;
+			c->dir = c->id ? run_case_dir(c->id) : NULL;
+		}
+	for (size_t i = 0; i < list->n; i++)
+		case_release(&list->cases[i]);
+	free(list->cases);
+	list->cases = many;
+	list->n = k;
+	for (size_t i = 0; i < k; i++)
+		if (!many[i].dir)
+			return -ENOMEM;
+	return 0;
+}
+
+int run_cases_plan(struct run_cases *list, const struct plan_options *o, struct error *e)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		struct run_case *c = &list->cases[i];
+		struct scenario_case source = *c->source;
+		struct plan_options own = *o;
+		int rc;
+
+		source.id = c->id;
+		own.file = c->scenario->path;
+		rc = plan_make(&source, &own, &c->plan, e);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+void run_cases_release(struct run_cases *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		case_release(&list->cases[i]);
+	for (size_t i = 0; i < list->n_scenarios; i++)
+		scenario_release(&list->scenarios[i]);
+	free(list->cases);
+	free(list->scenarios);
+	*list = (struct run_cases){ NULL };
+}
