@@ -28,7 +28,10 @@ void model_free(struct model *m);
 void model_feed(struct model *m, const json_t *record);
 
 /* How an `expect` (or `allow`) step stands now. now_ns: time of the newest record or of the asking. ret_why (may be
- * NULL): new reference, {"expected":"…","seen":"…","at":"…","deviations":[…]}. Does not take anything. */
+ * NULL): new reference, {"expected":"…","seen":"…","at":"…","deviations":[ids],"likely":[ids of entries that would
+ * excuse it, had this kernel been seen]}. Does not take anything. Feed the step's `begin` record first: states, counters
+ * and payload count only when a record after it says so. PENDING may turn into MET by time alone (an event that the profile
+ * says never comes, a range in a pattern): ask again every 20 ms or so, and once at the deadline. */
 enum expect_state model_expect(struct model *m, const json_t *step, uint64_t now_ns, json_t **ret_why);
 /* The step is over: completions and events that it named are taken from those still unexplained. */
 void model_settle(struct model *m, const json_t *step);

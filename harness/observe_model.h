@@ -248,6 +248,9 @@ const char *m_why_error(const struct model *m, size_t qp, unsigned life, size_t 
 const struct m_fault *m_fault_on(const struct model *m, size_t qp, size_t rec);
 bool m_fault_reaches(const struct model *m, const struct m_fault *f, size_t qp);
 
+/* Events that need no word in the scenario: one table (observe_explained.c). */
+bool m_event_explained(const struct model *m, const struct m_event *ev);
+
 /* observe_queue.c: the record handlers that concern work queues. */
 struct m_record {
 	const json_t *r;
@@ -269,6 +272,7 @@ struct m_match {
 	const char *event;     /* the event, or NULL */
 	const char *state;     /* the QP state, or NULL */
 	size_t qp;
+	unsigned life;         /* 0: the current one */
 	bool recv;
 	const struct m_post *post; /* NULL when unknown */
 	size_t rec;

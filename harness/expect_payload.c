@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "expect_internal.h"
+
+#include <errno.h>
+
+#include "json.h"
+
+static bool is_so(const struct m_payload *r, const char *want)
+{
+	if (!r->total)
+		return false;
+	if (!strcmp(want, "intact"))
+		return r->intact == r->total;
+	if (!strcmp(want, "absent"))
+		return r->absent == r->total;
+	if (!strcmp(want, "stale"))
+		return r->stale == r->total;
+	if (!strcmp(want, "torn"))
+		return r->torn || r->partial;
+	if (!strcmp(want, "partial"))
+		return r->partial || (r->intact && r->intact < r->total);
+	return false;
+}
+
+static bool is_wanted(const struct m_payload *r, const json_t *want)
+{
+	const json_t *all = json_is_array(want) ? want : json_object_get(want, "all"), *s;
+	size_t i;
+
+	if (json_is_string(want))
+		return is_so(r, json_string_value(want));
+	json_array_foreach(all, i, s)
+		if (json_is_string(s) && is_so(r, json_string_value(s)))
+			return true;
+	return false;
+}
+
+static void payload_text(const struct m_payload *r, struct text *t)
+{
+	const struct {
+		const char *name;
+		unsigned n;
+	} kinds[] = { { "intact", r->intact }, { "absent", r->absent }, { "partial", r->partial }, { "stale", r->stale }, { "torn", r->torn } };
+	bool any = false;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kinds[i].n) {
+			text_add(t, "%s%u %s", any ? ", " : "", kinds[i].n, kinds[i].name);
+			any = true;
+		}
+	text_add(t, "%s of %u at %s", any ? "" : "nothing", r->total, r->at);
+}
+
+/* How many ends have something of this post to look at, whether anything is still under way, whether all succeeded. */
+struct posted {
+	unsigned accepted_ends;
+	bool under_way, reliable, all_good;
+};
+
+static struct posted posted_as(const struct model *m, const char *as, size_t inst)
+{
+	struct posted d = { .reliable = true, .all_good = true };
+
+	for (size_t i = 0; i < m->posts.n; i++) {
+		const struct m_post *p = &m->posts.v[i];
+		struct m_account a;
+		bool known = false;
+
+		if (p->inst != inst || strcmp(p->as, as) || !p->accepted || p->queue == M_NONE)
+			continue;
+		for (size_t k = 0; k < i; k++)
+			known |= m->posts.v[k].inst == inst && m->posts.v[k].queue == p->queue && !strcmp(m->posts.v[k].as, as) &&
+			         m->posts.v[k].accepted;
+		a = m_account_post(m, p);
+		d.accepted_ends += !known;
+		d.under_way |= a.in_flight > 0;
+		if (m->queues.v[p->queue].qp != M_NONE)
+			d.reliable &= !strcmp(m->qps.v[m->queues.v[p->queue].qp].type, "RC");
+		for (size_t k = 0; k < m->comps.n; k++) {
+			const struct m_comp *c = &m->comps.v[k];
+
+			if (c->queue == p->queue && c->life == p->life && p->first <= c->seq && c->seq <= p->last)
+				d.all_good &= c->success;
+		}
+	}
+	return d;
+}
+
+void expect_payload(struct eval *v, const json_t *x, struct part *p)
+{
+	const json_t *want = json_object_get(x, "payload");
+	const char *of = json_str(x, "of");
+	const struct model *m = v->m;
+	struct posted d;
+	unsigned fresh = 0;
+
+	names_text(want, &p->expected);
+	if (!of) {
+		p->state = EXPECT_BROKEN;
+		text_add(&p->seen, "no post is named");
+		return;
+	}
+	d = posted_as(m, of, expect_post_inst(m, of));
+	for (size_t i = m->payloads.n; i-- > 0 && fresh < (d.accepted_ends ? d.accepted_ends : 1);) {
+		const struct m_payload *r = &m->payloads.v[i];
+		bool good = is_wanted(r, want);
+
+		if (strcmp(r->as, of) || !expect_fresh(v, r->rec))
+			continue;
+		if (p->seen.len)
+			text_add(&p->seen, "; ");
+		payload_text(r, &p->seen);
+		fresh++;
+		if (good)
+			continue;
+		p->at = r->at;
+		/* Behind a successful completion of a reliable connection nothing follows any more. */
+		p->state = expect_worse(p->state, !d.under_way && d.reliable && d.all_good ? EXPECT_BROKEN : EXPECT_PENDING);
+	}
+	if (fresh < (d.accepted_ends ? d.accepted_ends : 1)) {
+		p->state = expect_worse(p->state, EXPECT_PENDING);
+		if (!fresh)
+			text_add(&p->seen, "not looked at in this step");
+	}
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "observe_model.h"
+
+#include "json.h"
+
+static size_t qp_of(const struct model *m, const struct m_event *ev)
+{
+	return m_qp_find(m, ev->obj, strlen(ev->obj));
+}
+
+static bool once_in_its_life(const struct model *m, const struct m_event *ev)
+{
+	for (size_t i = 0; i < m->events.n; i++) {
+		const struct m_event *o = &m->events.v[i];
+
+		if (o->rec < ev->rec && o->life == ev->life && !strcmp(o->obj, ev->obj) && !strcmp(o->event, ev->event))
+			return false;
+	}
+	return true;
+}
+
+static bool always(const struct model *m, const struct m_event *ev)
+{
+	(void)m;
+	(void)ev;
+	return true;
+}
+
+/* Addresses come and go by these faults, and by the lab's own set-up before the first step. */
+static bool after_address_step(const struct model *m, const struct m_event *ev)
+{
+	static const char *const names[] = { "address_removed", "address_moved", "link_down", "device_recreated" };
+
+	if (m->insts.v[ev->inst].step == 0)
+		return true;
+	for (size_t i = 0; i < m->faults.n; i++)
+		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+			if (m->faults.v[i].inst <= ev->inst && !strcmp(m->faults.v[i].name, names[k]))
+				return true;
+	return false;
+}
+
+static bool after_srq_qp_in_error(const struct model *m, const struct m_event *ev)
+{
+	size_t qp = qp_of(m, ev);
+
+	return qp != M_NONE && m->qps.v[qp].srq != M_NONE && once_in_its_life(m, ev) &&
+	       m_why_error(m, qp, ev->life ? ev->life : m->qps.v[qp].life, ev->inst, ev->t);
+}
+
+static bool after_asked_sqd(const struct model *m, const struct m_event *ev)
+{
+	size_t qp = qp_of(m, ev);
+
+	for (size_t i = 0; i < m->states.n; i++)
+		if (m->states.v[i].qp == qp && m->states.v[i].inst <= ev->inst && !strcmp(m->states.v[i].asked, "SQD"))
+			return true;
+	return false;
+}
+
+static bool on_infiniband(const struct model *m, const struct m_event *ev)
+{
+	const char *layer = json_str(json_object_get(m->values, ev->obj), "link_layer");
+
+	return layer && !strcmp(layer, "InfiniBand");
+}
+
+static const struct {
+	const char *event;
+	bool cm;
+	bool (*when)(const struct model *m, const struct m_event *ev);
+} table[] = {
+	{ "COMM_EST", false, once_in_its_life },
+	{ "PORT_ACTIVE", false, always },
+	{ "GID_CHANGE", false, after_address_step },
+	{ "PATH_MIG", false, on_infiniband },
+	{ "QP_LAST_WQE_REACHED", false, after_srq_qp_in_error },
+	{ "SQ_DRAINED", false, after_asked_sqd },
+	{ "TIMEWAIT_EXIT", true, always },
+};
+
+bool m_event_explained(const struct model *m, const struct m_event *ev)
+{
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (table[i].cm == ev->cm && !strcmp(table[i].event, ev->event))
+			return table[i].when(m, ev);
+	return false;
+}

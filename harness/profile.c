@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "json.h"
+#include "names.h"
+#include "scenario_yaml.h"
+#include "units.h"
+
+#define PROFILE_MAX_BYTES (1u << 20)
+
+struct reader {
+	struct diag *d;
+	const char *path, *source;
+	size_t len;
+};
+
+enum value_kind { VALUE_INVALID, VALUE_TEXT, VALUE_NAME, VALUE_NAMES, VALUE_ENUM, VALUE_INT, VALUE_DURATION, VALUE_TEXTS, VALUE_MAP };
+
+struct field {
+	const char *key;
+	enum value_kind kind;
+	const struct name_table *names;
+	const char *const *values;
+	const struct field *sub;  /* VALUE_MAP */
+	bool required;
+};
+
+static const char *const sides[] = { "send", "recv", NULL };
+static const char *const roles[] = { "requester", "responder", NULL };
+static const char *const detections[] = { "local", "nak", "seq-nak", "rnr", "silent", "none", NULL };
+static const char *const wrong_keys[] = { "wrong", "old", NULL };
+static const char *const checks[] = { "unexpected", "ledger", "cause-first", "state", "payload", "time", NULL };
+
+/* Everything that narrows an entry. `spec`, `event` and `state` are the value that the specification wants. */
+static const struct field when_fields[] = {
+	{ .key = "spec", .kind = VALUE_NAME, .names = &names_status },
+	{ .key = "event", .kind = VALUE_NAME, .names = &names_event },
+	{ .key = "state", .kind = VALUE_NAME, .names = &names_state },
+	{ .key = "queue", .kind = VALUE_ENUM, .values = sides },
+	{ .key = "at", .kind = VALUE_ENUM, .values = roles },
+	{ .key = "op", .kind = VALUE_NAMES, .names = &names_op },
+	{ .key = "type", .kind = VALUE_NAME, .names = &names_qp_type },
+	{ .key = "detection", .kind = VALUE_ENUM, .values = detections },
+	{ .key = "fault", .kind = VALUE_TEXT },
+	{ .key = "lkey", .kind = VALUE_ENUM, .values = wrong_keys },
+	{ .key = "rkey", .kind = VALUE_ENUM, .values = wrong_keys },
+	{ .key = "retry_cnt", .kind = VALUE_INT },
+	{ .key = "rnr_retry", .kind = VALUE_INT },
+	{ .key = NULL },
+};
+static const struct field kernel_fields[] = {
+	{ .key = "from", .kind = VALUE_TEXT },
+	{ .key = "before", .kind = VALUE_TEXT },
+	{ .key = NULL },
+};
+static const struct field entry_fields[] = {
+	{ .key = "id", .kind = VALUE_TEXT, .required = true },
+	{ .key = "provider", .kind = VALUE_TEXT, .required = true },
+	{ .key = "kernel", .kind = VALUE_MAP, .sub = kernel_fields },
+	{ .key = "seen", .kind = VALUE_TEXTS, .required = true },
+	{ .key = "when", .kind = VALUE_MAP, .sub = when_fields, .required = true },
+	{ .key = "device", .kind = VALUE_TEXT, .required = true },
+	{ .key = "waives", .kind = VALUE_TEXTS, .values = checks },
+	{ .key = "source", .kind = VALUE_TEXT, .required = true },
+	{ .key = "note", .kind = VALUE_TEXT },
+	{ .key = NULL },
+};
+static const struct field timing_fields[] = {
+	{ .key = "granularity", .kind = VALUE_DURATION },
+	{ .key = "ack_floor", .kind = VALUE_DURATION },
+	{ .key = "rnr_floor", .kind = VALUE_DURATION },
+	{ .key = "source", .kind = VALUE_TEXT },
+	{ .key = NULL },
+};
+
+__attribute__((format(printf, 4, 5))) static void complain(struct reader *r, const struct ynode *n, const char *hint,
+                                                           const char *fmt, ...)
+{
+	struct diag_at at = { .path = r->path, .source = r->source, .source_len = r->len, .span = n ? (unsigned)n->span : 1 };
+	char text[512];
+	va_list ap;
+
+	source_place(r->source, r->len, n ? n->pos : 0, &at.line, &at.col);
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	diag_error(r->d, &at, hint, "%s", text);
+}
+
+static bool is_one_of(const char *const *values, const char *text)
+{
+	for (; *values; values++)
+		if (!strcmp(*values, text))
+			return true;
+	return false;
+}
+
+static void join(const char *const *values, char *buf, size_t size)
+{
+	size_t len = (size_t)snprintf(buf, size, "allowed:");
+
+	for (; *values && len < size; values++)
+		len += (size_t)snprintf(buf + len, size - len, " %s", *values);
+}
+
+static json_t *read_scalar(struct reader *r, const struct field *f, const struct ynode *n)
+{
+	char hint[256] = "", *end;
+	uint64_t ns;
+	long value;
+
+	if (n->kind != YNODE_SCALAR || !*n->text) {
+		complain(r, n, NULL, "`%s` takes one value", f->key);
+		return NULL;
+	}
+	switch (f->kind) {
+	case VALUE_NAME:
+	case VALUE_NAMES:
+		if (!name_find(f->names, n->text)) {
+			const struct name *near = name_nearest(f->names, n->text);
+
+			snprintf(hint, sizeof(hint), "did you mean %s", near ? near->text : "?");
+			complain(r, n, near ? hint : NULL, "`%s` is no %s", n->text, f->names->what);
+			return NULL;
+		}
+		return json_string(n->text);
+	case VALUE_INT:
+		errno = 0;
+		value = strtol(n->text, &end, 0);
+		if (*end || errno) {
+			complain(r, n, NULL, "`%s` takes a number", f->key);
+			return NULL;
+		}
+		return json_integer(value);
+	case VALUE_DURATION:
+		if (units_parse_duration(n->text, &ns)) {
+			complain(r, n, "a duration: 4ms, 200us", "`%s` takes a duration", f->key);
+			return NULL;
+		}
+		return json_integer((json_int_t)ns);
+	default:
+		if (f->values && !is_one_of(f->values, n->text)) {
+			join(f->values, hint, sizeof(hint));
+			complain(r, n, hint, "`%s` does not know `%s`", f->key, n->text);
+			return NULL;
+		}
+		return json_string(n->text);
+	}
+}
+
+static json_t *read_map(struct reader *r, const struct field *fields, const struct ynode *map);
+
+static json_t *read_value(struct reader *r, const struct field *f, const struct ynode *n)
+{
+	json_t *list, *v;
+
+	if (f->kind == VALUE_MAP)
+		return read_map(r, f->sub, n);
+	if (f->kind != VALUE_TEXTS && f->kind != VALUE_NAMES)
+		return read_scalar(r, f, n);
+	list = json_array();
+	if (n->kind == YNODE_LIST) {
+		for (size_t i = 0; i < n->n; i++) {
+			v = read_scalar(r, f, n->kids[i]);
+			if (v)
+				json_array_append_new(list, v);
+		}
+	} else if (n->kind != YNODE_SCALAR || *n->text) {
+		v = read_scalar(r, f, n);
+		if (v)
+			json_array_append_new(list, v);
+	}
+	return list;
+}
+
+static json_t *read_map(struct reader *r, const struct field *fields, const struct ynode *map)
+{
+	json_t *o, *v;
+	char hint[512];
+
+	if (map->kind != YNODE_MAP) {
+		complain(r, map, NULL, "a map is wanted here");
+		return NULL;
+	}
+	o = json_object();
+	for (size_t i = 0; i < map->n; i++) {
+		const struct ynode *kid = map->kids[i];
+		const struct field *f = fields;
+		size_t len = (size_t)snprintf(hint, sizeof(hint), "allowed:");
+
+		while (f->key && strcmp(f->key, kid->key->text))
+			f++;
+		if (!f->key) {
+			for (f = fields; f->key && len < sizeof(hint); f++)
+				len += (size_t)snprintf(hint + len, sizeof(hint) - len, " %s", f->key);
+			complain(r, kid->key, hint, "unknown key `%s`", kid->key->text);
+			continue;
+		}
+		v = read_value(r, f, kid);
+		if (v)
+			json_object_set_new(o, f->key, v);
+	}
+	for (const struct field *f = fields; f->key; f++)
+		if (f->required && !ynode_get(map, f->key))
+			complain(r, map, NULL, "an entry needs `%s`", f->key);
+	return o;
+}
+
+/* One value is excused by one other value of the same sort, or by nothing. */
+static void check_entry(struct reader *r, const struct ynode *n, const json_t *entry)
+{
+	const json_t *when = json_object_get(entry, "when");
+	const char *device = json_str(entry, "device"), *spec = NULL;
+	const struct name_table *names = NULL;
+	int values = 0;
+
+	for (const struct field *f = when_fields; f < when_fields + 3; f++) {
+		if (!json_object_get(when, f->key))
+			continue;
+		names = f->names;
+		spec = json_str(when, f->key);
+		values++;
+	}
+	if (values != 1) {
+		complain(r, n, "spec, event or state", "`when` names exactly one value that the specification wants, not %d", values);
+		return;
+	}
+	if (!device || !spec)
+		return;
+	if (strcmp(device, "none") && !name_find(names, device))
+		complain(r, ynode_get(n, "device"), "one name, or none", "`%s` is no %s", device, names->what);
+	else if (!strcmp(device, spec))
+		complain(r, ynode_get(n, "device"), NULL, "`%s` is what the specification wants: nothing to excuse", device);
+}
+
+static void read_entries(struct reader *r, const struct ynode *list, struct profile *p)
+{
+	if (list->kind != YNODE_LIST) {
+		complain(r, list, NULL, "a list of entries is wanted here");
+		return;
+	}
+	for (size_t i = 0; i < list->n; i++) {
+		json_t *entry = read_map(r, entry_fields, list->kids[i]), *other;
+		const char *id = json_str(entry, "id");
+		size_t k;
+
+		if (!entry)
+			continue;
+		check_entry(r, list->kids[i], entry);
+		json_array_foreach(p->entries, k, other)
+			if (id && json_str(other, "id") && !strcmp(json_str(other, "id"), id))
+				complain(r, list->kids[i], NULL, "the id `%s` is there twice", id);
+		json_array_append_new(p->entries, entry);
+	}
+}
+
+static void read_profile(struct reader *r, const struct ynode *root, struct profile *p)
+{
+	if (root->kind == YNODE_LIST) {
+		read_entries(r, root, p);
+		return;
+	}
+	if (root->kind != YNODE_MAP) {
+		complain(r, root, NULL, "a profile is a map, or a list of entries");
+		return;
+	}
+	for (size_t i = 0; i < root->n; i++) {
+		const struct ynode *kid = root->kids[i];
+
+		if (!strcmp(kid->key->text, "provider") && kid->kind == YNODE_SCALAR) {
+			free(p->provider);
+			p->provider = strdup(kid->text);
+		} else if (!strcmp(kid->key->text, "timing")) {
+			json_decref(p->timing);
+			p->timing = read_map(r, timing_fields, kid);
+		} else if (!strcmp(kid->key->text, "deviations")) {
+			read_entries(r, kid, p);
+		} else {
+			complain(r, kid->key, "allowed: provider timing deviations", "unknown key `%s`", kid->key->text);
+		}
+	}
+}
+
+static int read_file(const char *path, char **ret, size_t *ret_len, struct error *e)
+{
+	FILE *f = fopen(path, "re");
+	char *text;
+	size_t len;
+
+	if (!f)
+		return error_set(e, -errno, "cannot read %s: %s", path, strerror(errno));
+	text = malloc(PROFILE_MAX_BYTES + 1);
+	if (!text) {
+		fclose(f);
+		return error_set(e, -ENOMEM, "%s: out of memory", path);
+	}
+	len = fread(text, 1, PROFILE_MAX_BYTES + 1, f);
+	if (ferror(f) || len > PROFILE_MAX_BYTES) {
+		fclose(f);
+		free(text);
+		return error_set(e, -EIO, "cannot read %s whole (at most %u bytes)", path, PROFILE_MAX_BYTES);
+	}
+	fclose(f);
+	text[len] = 0;
+	*ret = text;
+	*ret_len = len;
+	return 0;
+}
+
+static void name_after_file(struct profile *p, const char *path)
+{
+	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+
+	if (!p->provider)
+		p->provider = strndup(base, strcspn(base, "."));
+}
+
+int profile_load(const char *path, const char *kernel, struct profile *ret, struct diag *d, struct error *e)
+{
+	struct profile p = { .kernel = strdup(kernel ? kernel : ""), .entries = json_array() };
+	struct reader r = { .d = d, .path = path };
+	struct ytree_error broken;
+	unsigned errors = d->errors;
+	struct ytree tree;
+	char *source = NULL;
+	int rc;
+
+	rc = read_file(path, &source, &r.len, e);
+	if (rc)
+		goto release;
+	r.source = source;
+	rc = ytree_parse(source, r.len, &tree, &broken);
+	if (rc == -EINVAL) {
+		struct ynode at = { .pos = broken.pos, .span = broken.span };
+
+		complain(&r, &at, *broken.hint ? broken.hint : NULL, "%s", broken.text);
+	}
+	if (rc) {
+		error_set(e, rc, "%s is not a profile", path);
+		goto release;
+	}
+	if (tree.root)
+		read_profile(&r, tree.root, &p);
+	ytree_release(&tree);
+	name_after_file(&p, path);
+	if (!p.provider || !p.kernel || !p.entries)
+		rc = error_set(e, -ENOMEM, "%s: out of memory", path);
+	else if (d->errors != errors)
+		rc = error_set(e, -EINVAL, "%s has mistakes", path);
+release:
+	free(source);
+	if (rc)
+		profile_release(&p);
+	else
+		*ret = p;
+	return rc;
+}
+
+void profile_release(struct profile *p)
+{
+	if (!p)
+		return;
+	free(p->provider);
+	free(p->kernel);
+	json_decref(p->entries);
+	json_decref(p->timing);
+	*p = (struct profile){ 0 };
+}
+
+/*
+ * Debian counts its builds of one kernel as 6.1.0-57-amd64, 6.1.0-58-amd64: what was seen on one is taken as seen on
+ * the other. 6.12.115+deb13-amd64 names the upstream release itself: only the +tag is the distribution's.
+ */
+static void release_key(const char *release, char *buf, size_t size)
+{
+	const char *dash = strchr(release, '-'), *plus = strchr(release, '+'), *rest;
+	int version = dash ? (int)(dash - release) : (int)strlen(release);
+
+	rest = dash ? dash : "";
+	if (plus && (!dash || plus < dash))
+		version = (int)(plus - release);
+	else if (dash && version > 2 && !memcmp(dash - 2, ".0", 2) && dash[1] >= '0' && dash[1] <= '9')
+		rest = strchr(dash + 1, '-') ? strchr(dash + 1, '-') : "";
+	snprintf(buf, size, "%.*s%s", version, release, rest);
+}
+
+bool profile_entry_seen(const struct profile *p, const json_t *entry)
+{
+	char want[128], have[128];
+	const json_t *v;
+	size_t i;
+
+	if (!p->kernel || !*p->kernel)
+		return false;
+	release_key(p->kernel, want, sizeof(want));
+	json_array_foreach(json_object_get(entry, "seen"), i, v) {
+		if (!json_is_string(v))
+			continue;
+		release_key(json_string_value(v), have, sizeof(have));
+		if (!strcmp(want, have))
+			return true;
+	}
+	return false;
+}
+
+static uint64_t version_of(const char *text)
+{
+	unsigned long part[3] = { 0, 0, 0 };
+	char *end;
+
+	if (*text == 'v')
+		text++;
+	for (int i = 0; i < 3; i++) {
+		part[i] = strtoul(text, &end, 10);
+		if (end == text || *end != '.')
+			break;
+		text = end + 1;
+	}
+	return (uint64_t)part[0] << 40 | (uint64_t)part[1] << 20 | part[2];
+}
+
+bool profile_entry_in_range(const struct profile *p, const json_t *entry)
+{
+	const json_t *range = json_object_get(entry, "kernel");
+	const char *from = json_str(range, "from"), *before = json_str(range, "before");
+	uint64_t kernel;
+
+	if (!p->kernel || !*p->kernel)
+		return false;
+	kernel = version_of(p->kernel);
+	return (!from || kernel >= version_of(from)) && (!before || kernel < version_of(before));
+}

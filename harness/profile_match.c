@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "observe_model.h"
+
+#include "attr.h"
+#include "json.h"
+
+static bool is(const json_t *when, const char *key, const char *have)
+{
+	const char *want = json_str(when, key);
+
+	return !want || (have && !strcmp(want, have));
+}
+
+/* An end is the requester where its own send queue has an error that is no flush; its peer is the responder. */
+static const char *role_of(const struct model *m, size_t qp, unsigned life)
+{
+	for (size_t i = 0; i < m->comps.n; i++) {
+		const struct m_comp *c = &m->comps.v[i];
+
+		if (c->qp == qp && !c->recv && c->qp_life == life && !c->success && strcmp(c->status, "WR_FLUSH_ERR"))
+			return "requester";
+	}
+	return "responder";
+}
+
+static bool fault_is(const struct model *m, const struct m_match *what, const char *key, const char *want)
+{
+	if (!want)
+		return true;
+	for (size_t i = 0; i < m->faults.n; i++) {
+		const struct m_fault *f = &m->faults.v[i];
+
+		if (f->injected && f->rec <= what->rec && m_fault_reaches(m, f, what->qp) &&
+		    !strcmp(want, !strcmp(key, "fault") ? f->name : f->detection))
+			return true;
+	}
+	return false;
+}
+
+static bool attr_is(const struct model *m, size_t qp, const json_t *when, const char *key)
+{
+	const json_t *want = json_object_get(when, key);
+	const struct m_qp *q = &m->qps.v[qp];
+	const json_t *planned = json_object_get(q->plan, "attr");
+
+	if (!want)
+		return true;
+	return json_integer_value(want) == json_int(json_object_get(q->queried, key) ? q->queried : planned, key, -1);
+}
+
+bool m_profile_applies(const struct model *m, const json_t *entry, const struct m_match *what)
+{
+	const json_t *when = json_object_get(entry, "when"), *step = what->post ? m->insts.v[what->post->inst].plan : NULL;
+	const json_t *ops = json_object_get(when, "op");
+	const struct m_qp *q = what->qp != M_NONE ? &m->qps.v[what->qp] : NULL;
+
+	if (!q || !is(when, "spec", what->spec) || !is(when, "event", what->event) || !is(when, "state", what->state))
+		return false;
+	if (!json_str(when, "spec") != !what->spec || !json_str(when, "event") != !what->event ||
+	    !json_str(when, "state") != !what->state)
+		return false;
+	if (!is(when, "queue", what->recv ? "recv" : "send") || !is(when, "type", q->type) ||
+	    !is(when, "at", role_of(m, what->qp, what->life ? what->life : q->life)))
+		return false;
+	if (json_array_size(ops) && (!what->post || !json_array_has(ops, what->post->op)))
+		return false;
+	if (!is(when, "lkey", json_str(step, "lkey")) || !is(when, "rkey", json_str(step, "rkey")))
+		return false;
+	return fault_is(m, what, "fault", json_str(when, "fault")) && fault_is(m, what, "detection", json_str(when, "detection")) &&
+	       attr_is(m, what->qp, when, "retry_cnt") && attr_is(m, what->qp, when, "rnr_retry");
+}
+
+const json_t *m_profile_excuse(const struct model *m, const struct m_match *what, const char *device, bool *ret_seen)
+{
+	const json_t *entry, *likely = NULL;
+	size_t i;
+
+	*ret_seen = false;
+	if (!m->profile)
+		return NULL;
+	json_array_foreach(m->profile->entries, i, entry) {
+		const char *value = json_str(entry, "device");
+
+		if (!value || strcmp(value, device) || !m_profile_applies(m, entry, what))
+			continue;
+		if (profile_entry_seen(m->profile, entry)) {
+			*ret_seen = true;
+			return entry;
+		}
+		if (!likely || profile_entry_in_range(m->profile, entry))
+			likely = entry;
+	}
+	return likely;
+}
+
+static json_t *use_of(struct model *m, const json_t *entry, int step)
+{
+	const char *id = json_str(entry, "id");
+	json_t *use;
+
+	if (!id)
+		return NULL;
+	use = json_object_get(m->used, id);
+	if (!use) {
+		use = json_pack("{s:i, s:i, s:i}", "deviated", 0, "specified", 0, "step", step);
+		json_object_set_new(m->used, id, use);
+	}
+	return use;
+}
+
+static void count(json_t *use, const char *key)
+{
+	json_object_set_new(use, key, json_integer(json_int(use, key, 0) + 1));
+}
+
+void m_profile_used(struct model *m, const json_t *entry, int step)
+{
+	json_t *use = use_of(m, entry, step);
+
+	if (!use)
+		return;
+	if (!json_int(use, "deviated", 0))
+		json_object_set_new(use, "step", json_integer(step));
+	count(use, "deviated");
+}
+
+void m_profile_specified(struct model *m, const struct m_match *what, int step)
+{
+	const json_t *entry;
+	size_t i;
+
+	if (!m->profile)
+		return;
+	json_array_foreach(m->profile->entries, i, entry)
+		if (profile_entry_seen(m->profile, entry) && m_profile_applies(m, entry, what))
+			count(use_of(m, entry, step), "specified");
+}
+
+bool m_profile_waives(const json_t *entry, const char *check)
+{
+	return json_array_has(json_object_get(entry, "waives"), check);
+}
