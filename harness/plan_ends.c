@@ -153,7 +153,7 @@ static int end_add(struct planner *p, const char *text, enum ends_how how, json_
 		append_once(names, json_sprintf("%s%s%s%s%s", json_str(qp, "name"), end.queue ? "." : "", end.queue ? end.queue : "",
 						end.life ? "@" : "", end.life ? end.life : ""));
 	}
-	return end_count_check(p, &end, text, n, pairs);
+	return how == ENDS_USED && n ? 0 : end_count_check(p, &end, text, n, pairs);
 }
 
 /* A named CQ, SRQ, MR or an agent's device: "srq.x", "x", "dev.a". */
@@ -215,7 +215,7 @@ int plan_used_by(struct planner *p, const json_t *object, json_t **ret)
 		*ret = json_array();
 		return 0;
 	}
-	return plan_ends(p, list, ENDS_QUEUES, ret);
+	return plan_ends(p, list, ENDS_USED, ret);
 }
 
 static bool pair_matches(const struct planner *p, const char *text, const char *instance, const json_t *pair)

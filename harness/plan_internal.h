@@ -35,7 +35,7 @@ struct planner {
 enum ends_how {
 	ENDS_QPS,      /* QPs only */
 	ENDS_SRQS,     /* QPs and SRQs */
-	ENDS_QUEUES,   /* a queue may be named */
+	ENDS_USED,     /* QPs and queues; an agent stands for all of its QPs */
 	ENDS_ANY,      /* also CQs, SRQs, MRs and agents' devices */
 };
 /* list: what the file says (array of strings). A new array of canonical names without repetitions. */

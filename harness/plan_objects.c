@@ -267,7 +267,7 @@ static int add_srqs(struct planner *p)
 				      json_pack("{s:s,s:s,s:o,s:I,s:I,s:b,s:I,s:I}", "name", name, "agent", json_str(given, "at"), "pd",
 						pd_of(p, given, used_by), "depth", (json_int_t)json_int(given, "depth", SRQ_DEPTH), "max_sge",
 						(json_int_t)json_int(given, "max_sge", 1), "fill", (int)srq_fill(given), "bytes",
-						(json_int_t)p->msg_bytes, "limit", (json_int_t)json_int(given, "limit", 0)));
+						(json_int_t)json_int(given, "size", (int64_t)p->msg_bytes), "limit", (json_int_t)json_int(given, "limit", 0)));
 		json_array_foreach(p->qps, i, qp)
 			if (uses(used_by, qp, "recv"))
 				json_object_set_new(qp, "srq", json_string(name));
@@ -339,13 +339,13 @@ static void add_mr(struct planner *p, const json_t *owner, const char *owner_key
 }
 
 /* Slots for what a device makes of `depth`. */
-static uint64_t receive_bytes(struct planner *p, int64_t depth)
+static uint64_t receive_bytes(int64_t depth, uint64_t bytes)
 {
 	uint64_t slots = 1;
 
 	while (slots < (uint64_t)depth + 1)
 		slots <<= 1;
-	return slots * p->msg_bytes;
+	return slots * bytes;
 }
 
 static uint64_t room_of(const struct planner *p, const json_t *qp, const char *role)
@@ -387,12 +387,12 @@ int plan_memory(struct planner *p)
 
 		add_mr(p, qp, "qp", "tx", room_of(p, qp, "tx"), false);
 		if (!json_str(qp, "srq"))
-			add_mr(p, qp, "qp", "rx", receive_bytes(p, wr_count(qp, "recv")), false);
+			add_mr(p, qp, "qp", "rx", receive_bytes(wr_count(qp, "recv"), p->msg_bytes), false);
 		add_mr(p, qp, "qp", "mem", room_of(p, qp, "mem"), true);
 		if (quarter)
 			add_mr(p, qp, "qp", "trf", 4 * quarter, true);
 	}
 	json_array_foreach(p->srqs, i, srq)
-		add_mr(p, srq, "srq", "rx", receive_bytes(p, json_int(srq, "depth", 0)), false);
+		add_mr(p, srq, "srq", "rx", receive_bytes(json_int(srq, "depth", 0), (uint64_t)json_int(srq, "bytes", 0)), false);
 	return check_agent_bytes(p);
 }

@@ -117,7 +117,12 @@ static void skip_steps(struct planner *p, const json_t *steps)
 static void skip_objects(struct planner *p)
 {
 	size_t i;
-	json_t *qp;
+	const char *name;
+	json_t *qp, *cq;
+
+	json_object_foreach(json_object_get(p->doc, "cq"), name, cq)
+		if (json_str(cq, "api") && !strcmp(json_str(cq, "api"), "extended"))
+			skip(p, "cq %s: api: extended is not in this build", name);
 
 	json_array_foreach(p->qps, i, qp) {
 		const char *type = json_str(qp, "type");
@@ -146,6 +151,4 @@ void plan_skip(struct planner *p)
 		need(p, json_string_value(item), NULL);
 	skip_objects(p);
 	skip_steps(p, json_object_get(p->plan, "steps"));
-	if (json_str(json_object_get(p->doc, "qp"), "api"))
-		skip(p, "api: %s is not in this build", json_str(json_object_get(p->doc, "qp"), "api"));
 }

@@ -21,13 +21,14 @@ static void set_default(json_t *step, const char *key, json_t *value)
 
 static int resolve_ends(struct planner *p, json_t *step, const char *key, enum ends_how how)
 {
-	const json_t *list = json_object_get(step, key);
-	json_t *names;
+	json_t *value = json_object_get(step, key), *list, *names;
 	int rc;
 
-	if (!list)
+	if (!value)
 		return 0;
+	list = json_is_array(value) ? json_incref(value) : json_pack("[O]", value);
 	rc = plan_ends(p, list, how, &names);
+	json_decref(list);
 	if (!rc)
 		json_object_set_new(step, key, names);
 	return rc;
@@ -116,7 +117,7 @@ static void message_defaults(json_t *message)
 }
 
 /* A chain whose members differ: `chain: [...]` becomes `members` and `chain: true`. */
-static void chain_members(json_t *step)
+static void chain_members(json_t *step, void (*defaults)(json_t *member))
 {
 	json_t *chain = json_object_get(step, "chain"), *member;
 	size_t i;
@@ -126,7 +127,7 @@ static void chain_members(json_t *step)
 	json_array_foreach(chain, i, member) {
 		if (json_str(step, "op"))
 			set_default(member, "op", json_incref(json_object_get(step, "op")));
-		message_defaults(member);
+		defaults(member);
 	}
 	json_object_set(step, "members", chain);
 	json_object_set_new(step, "count", json_integer((json_int_t)json_array_size(chain)));
@@ -156,7 +157,7 @@ static int do_post(struct planner *p, json_t *step)
 		rc = resolve_to(p, step);
 	if (rc)
 		return rc;
-	chain_members(step);
+	chain_members(step, message_defaults);
 	message_defaults(step);
 	set_default(step, "count", json_integer(1));
 	set_returns(step);
@@ -166,8 +167,14 @@ static int do_post(struct planner *p, json_t *step)
 	return rc;
 }
 
+static void receive_defaults(json_t *member)
+{
+	set_default(member, "size", json_integer(PLAN_POST_BYTES));
+}
+
 static int do_post_recv(struct planner *p, json_t *step)
 {
+	chain_members(step, receive_defaults);
 	set_default(step, "size", json_integer((json_int_t)p->msg_bytes));
 	set_default(step, "count", json_integer(1));
 	set_returns(step);

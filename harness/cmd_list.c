@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "commands.h"
+
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../faults/fault.h"
+#include "capability.h"
+#include "data.h"
+#include "json.h"
+#include "log.h"
+#include "names.h"
+#include "profile.h"
+#include "run.h"
+#include "scenario_grammar.h"
+
+static void print_table(const struct name_table *table)
+{
+	for (size_t i = 0; i < table->n; i++)
+		printf("%-24s %s\n", table->rows[i].text, table->rows[i].help);
+}
+
+static int list_faults(const char *path)
+{
+	(void)path;
+	for (const struct fault_ops *const *f = fault_table; *f; f++)
+		printf("%-20s %-8s %s\n", (*f)->name, fault_layer_names[(*f)->layer], (*f)->help);
+	return 0;
+}
+
+static int list_events(const char *path)
+{
+	(void)path;
+	print_table(&names_event);
+	return 0;
+}
+
+static int list_statuses(const char *path)
+{
+	(void)path;
+	print_table(&names_status);
+	return 0;
+}
+
+static int list_steps(const char *path)
+{
+	(void)path;
+	for (const struct gstep *s = grammar_steps; s->name; s++)
+		printf("%-10s %s\n", s->name, s->help);
+	return 0;
+}
+
+static int print_profile(const char *file)
+{
+	struct profile profile;
+	struct diag d = { NULL };
+	struct error e = { "" };
+	int rc = profile_load(file, "", &profile, &d, &e);
+	size_t i;
+	json_t *entry;
+
+	if (rc) {
+		fputs(d.text ? d.text : "", stderr);
+		log_error("%s: %s", file, e.text);
+		diag_release(&d);
+		return EXIT_USAGE;
+	}
+	json_array_foreach(profile.entries, i, entry) {
+		char *seen = json_dumps(json_object_get(entry, "seen"), JSON_ENCODE_ANY);
+
+		printf("%-8s %-32s seen %s\n", profile.provider, json_str(entry, "id") ? json_str(entry, "id") : "?", seen ? seen : "nowhere");
+		free(seen);
+	}
+	profile_release(&profile);
+	diag_release(&d);
+	return 0;
+}
+
+/* path: a folder of profiles. */
+static int list_profiles(const char *path)
+{
+	struct error e = { "" };
+	char *own = NULL, pattern[4096];
+	int status = 0;
+	glob_t g;
+
+	if (!path && data_path("scenarios/profiles", &own, &e)) {
+		log_error("%s", e.text);
+		return EXIT_ERROR;
+	}
+	snprintf(pattern, sizeof(pattern), "%s/*.yaml", path ? path : own);
+	if (!glob(pattern, 0, NULL, &g)) {
+		for (size_t i = 0; i < g.gl_pathc && !status; i++)
+			status = print_profile(g.gl_pathv[i]);
+		globfree(&g);
+	}
+	free(own);
+	return status;
+}
+
+static int list_capabilities(const char *path)
+{
+	(void)path;
+	for (size_t i = 0; i < capability_table_n; i++)
+		printf("%-10s %s%s%s%s\n", capability_table[i].name, capability_table[i].help, capability_table[i].missing ? " (" : "",
+		       capability_table[i].missing ? capability_table[i].missing : "", capability_table[i].missing ? ")" : "");
+	return 0;
+}
+
+static int list_scenarios(const char *path)
+{
+	struct run_cases list = { NULL };
+	struct diag d = { NULL };
+	struct error e = { "" };
+	char *own = NULL;
+	int rc = 0;
+
+	if (!path) {
+		rc = data_path("scenarios", &own, &e);
+		path = own;
+	}
+	if (!rc)
+		rc = run_cases_load(&path, 1, &list, &d, &e);
+	if (d.text)
+		fputs(d.text, stderr);
+	for (size_t i = 0; !rc && i < list.n; i++) {
+		const json_t *title = json_object_get(list.cases[i].source->doc, "title");
+
+		printf("%-50s %s\n", list.cases[i].id, json_is_string(title) ? json_string_value(title) : "");
+	}
+	if (rc)
+		log_error("%s", e.text);
+	run_cases_release(&list);
+	diag_release(&d);
+	free(own);
+	return rc ? EXIT_USAGE : 0;
+}
+
+static const struct topic {
+	const char *name;
+	int (*print)(const char *path);
+	const char *help;
+} topics[] = {
+	{ "faults", list_faults, "what can be injected" },
+	{ "scenarios", list_scenarios, "cases below PATH (default: the project's own)" },
+	{ "events", list_events, "async events" },
+	{ "statuses", list_statuses, "statuses of work completions" },
+	{ "steps", list_steps, "what a scenario may do" },
+	{ "profiles", list_profiles, "documented deviations of providers, below PATH (default: the project's own)" },
+	{ "capabilities", list_capabilities, "what `requires` may name" },
+};
+
+static int usage(FILE *out)
+{
+	fputs("usage: qpdrill list TOPIC [PATH]\n\n", out);
+	for (size_t i = 0; i < sizeof(topics) / sizeof(*topics); i++)
+		fprintf(out, "  %-14s %s\n", topics[i].name, topics[i].help);
+	return out == stdout ? 0 : EXIT_USAGE;
+}
+
+int cmd_list(int argc, char **argv)
+{
+	if (argc < 2 || argc > 3)
+		return usage(stderr);
+	if (!strcmp(argv[1], "--help"))
+		return usage(stdout);
+	for (size_t i = 0; i < sizeof(topics) / sizeof(*topics); i++)
+		if (!strcmp(topics[i].name, argv[1]))
+			return topics[i].print(argc == 3 ? argv[2] : NULL);
+	log_error("there is nothing to list called '%s'", argv[1]);
+	return usage(stderr);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+#include "commands.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include <wordexp.h>
+
+#include "log.h"
+#include "run.h"
+
+enum key {
+	KEY_LAB = 256,
+	KEY_KERNEL,
+	KEY_MODULES,
+	KEY_RDMA_CORE,
+	KEY_ACCEL,
+	KEY_SET,
+	KEY_SEED,
+	KEY_STRICT,
+	KEY_KEEP,
+	KEY_REPEAT,
+	KEY_SELECT,
+	KEY_FAIL_FAST,
+	KEY_OUT,
+	KEY_LAUNCH,
+	KEY_PROVIDER,
+};
+
+static const struct argp_option options[] = {
+	{ NULL, 0, NULL, 0, "Where it runs:", 1 },
+	{ "lab", KEY_LAB, "LAB", 0, "rxe (this kernel), guest (a small virtual machine), auto (rxe where it is possible; the default)", 1 },
+	{ "kernel", KEY_KERNEL, "IMAGE", 0, "lab guest: boot this kernel", 1 },
+	{ "modules", KEY_MODULES, "DIR", 0, "lab guest: its modules (the folder that holds modules.dep, or lib/modules/VERSION)", 1 },
+	{ "rdma-core", KEY_RDMA_CORE, "PREFIX", 0, "use the libibverbs and providers installed there", 1 },
+	{ "accel", KEY_ACCEL, "ACCEL", 0, "lab guest: kvm, tcg or auto (kvm where it works; the default)", 1 },
+	{ "launch", KEY_LAUNCH, "'PREFIX'", 0, "start agents through this command, for example 'ip netns exec blue'", 1 },
+	{ NULL, 0, NULL, 0, "What runs:", 2 },
+	{ "select", KEY_SELECT, "GLOB", 0, "only cases whose id or one of whose tags matches; may be repeated", 2 },
+	{ "set", KEY_SET, "K=V", 0, "override an attribute: qp.timeout=18, qp.a.retry_cnt=3, link.mtu=4200; may be repeated", 2 },
+	{ "seed", KEY_SEED, "N", 0, "choose PSNs and payload (default: a new one each run)", 2 },
+	{ "repeat", KEY_REPEAT, "N", 0, "run each case N times", 2 },
+	{ "fail-fast", KEY_FAIL_FAST, NULL, 0, "stop after the first case that does not pass", 2 },
+	{ NULL, 0, NULL, 0, "How it is judged and told:", 3 },
+	{ "strict", KEY_STRICT, NULL, 0, "documented deviations of the device are failures", 3 },
+	{ "provider", KEY_PROVIDER, "NAME", 0, "whose profile of deviations applies (default: rxe)", 3 },
+	{ "out", KEY_OUT, "DIR", 0, "where run folders are made (default: runs)", 3 },
+	{ "keep", KEY_KEEP, NULL, 0, "leave the lab up after a failure and tell how to enter it", 3 },
+	{ "quiet", 'q', NULL, 0, "no progress, only the report", 3 },
+	{ "verbose", 'v', NULL, 0, "tell more while it works", 3 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+struct input {
+	struct run_options o;
+	const char **paths, **set, **select;
+	size_t n_set;
+	wordexp_t launch;
+	json_t *command;
+	char *repeat;
+	bool seed_given, launch_given;
+};
+
+static const char **append(const char **list, size_t n, const char *item)
+{
+	const char **grown = reallocarray(list, n + 2, sizeof(*grown));
+
+	if (!grown) {
+		log_error("out of memory");
+		exit(EXIT_ERROR);
+	}
+	grown[n] = item;
+	grown[n + 1] = NULL;
+	return grown;
+}
+
+static uint64_t number(struct argp_state *state, const char *option, const char *text, uint64_t min, uint64_t max)
+{
+	unsigned long long n;
+	char *end;
+
+	errno = 0;
+	n = strtoull(text, &end, 0);
+	if (errno || !*text || *end || *text == '-' || n < min || n > max)
+		argp_error(state, "%s: '%s' is no number from %llu to %llu", option, text, (unsigned long long)min, (unsigned long long)max);
+	return n;
+}
+
+static const char *one_of(struct argp_state *state, const char *option, const char *text, const char *a, const char *b, const char *c)
+{
+	if (strcmp(text, a) && strcmp(text, b) && strcmp(text, c))
+		argp_error(state, "%s: '%s' is none of %s, %s, %s", option, text, a, b, c);
+	return text;
+}
+
+/* Words as a shell would split them, without running anything. */
+static void parse_launch(struct argp_state *state, struct input *in, const char *text)
+{
+	if (wordexp(text, &in->launch, WRDE_NOCMD | WRDE_UNDEF) || !in->launch.we_wordc)
+		argp_error(state, "--launch: '%s' cannot be split into words", text);
+	in->launch_given = true;
+	in->o.launch = (const char *const *)in->launch.we_wordv;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct input *in = state->input;
+	struct run_options *o = &in->o;
+
+	switch (key) {
+	case KEY_LAB:
+		o->lab = one_of(state, "--lab", arg, "auto", "guest", "rxe");
+		break;
+	case KEY_ACCEL:
+		o->accel = one_of(state, "--accel", arg, "auto", "kvm", "tcg");
+		break;
+	case KEY_KERNEL:
+		o->kernel = arg;
+		break;
+	case KEY_MODULES:
+		o->modules = arg;
+		break;
+	case KEY_RDMA_CORE:
+		o->rdma_core = arg;
+		break;
+	case KEY_LAUNCH:
+		parse_launch(state, in, arg);
+		break;
+	case KEY_SELECT:
+		in->select = append(in->select, o->n_select++, arg);
+		break;
+	case KEY_SET:
+		in->set = append(in->set, in->n_set++, arg);
+		break;
+	case KEY_SEED:
+		o->seed = number(state, "--seed", arg, 0, UINT64_MAX);
+		in->seed_given = true;
+		break;
+	case KEY_REPEAT:
+		o->repeat = (unsigned)number(state, "--repeat", arg, 1, 100000);
+		break;
+	case KEY_FAIL_FAST:
+		o->fail_fast = true;
+		break;
+	case KEY_STRICT:
+		o->strict = true;
+		break;
+	case KEY_PROVIDER:
+		o->provider = arg;
+		break;
+	case KEY_OUT:
+		o->out = arg;
+		break;
+	case KEY_KEEP:
+		o->keep = true;
+		break;
+	case 'q':
+		o->quiet = true;
+		break;
+	case 'v':
+		o->verbose = true;
+		break;
+	case ARGP_KEY_ARG:
+		in->paths = append(in->paths, o->n_paths++, arg);
+		break;
+	case ARGP_KEY_END:
+		if (!o->n_paths)
+			argp_error(state, "which scenarios? A file or a folder is wanted");
+		if ((o->kernel || o->modules) && o->lab[0] == 'r')
+			argp_error(state, "--kernel and --modules are for lab guest");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static void put_word(FILE *out, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+
+	if (*word && strspn(word, plain) == strlen(word)) {
+		fprintf(out, " %s", word);
+		return;
+	}
+	fputs(" '", out);
+	for (; *word; word++)
+		fputs(*word == '\'' ? "'\\''" : (char[]){ *word, 0 }, out);
+	fputc('\'', out);
+}
+
+static void put_option(FILE *out, const char *option, const char *value)
+{
+	if (!value)
+		return;
+	fprintf(out, " %s", option);
+	put_word(out, value);
+}
+
+/* What repeats this run, whatever was chosen for it. Without --select and --repeat: a report adds the case it speaks of. */
+static char *repeat_command(const struct input *in, const char *launch)
+{
+	const struct run_options *o = &in->o;
+	char *text = NULL, seed[32];
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fprintf(out, "%s run", program_invocation_name);
+	for (size_t i = 0; i < o->n_paths; i++)
+		put_word(out, in->paths[i]);
+	snprintf(seed, sizeof(seed), "0x%llx", (unsigned long long)o->seed);
+	put_option(out, "--seed", seed);
+	put_option(out, "--lab", strcmp(o->lab, "auto") ? o->lab : NULL);
+	put_option(out, "--kernel", o->kernel);
+	put_option(out, "--modules", o->modules);
+	put_option(out, "--rdma-core", o->rdma_core);
+	put_option(out, "--accel", strcmp(o->accel, "auto") ? o->accel : NULL);
+	put_option(out, "--launch", launch);
+	put_option(out, "--provider", strcmp(o->provider, "rxe") ? o->provider : NULL);
+	for (size_t i = 0; i < in->n_set; i++)
+		put_option(out, "--set", in->set[i]);
+	if (o->strict)
+		fputs(" --strict", out);
+	fclose(out);
+	return text;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "PATH...",
+		.doc = "Runs every scenario below each PATH (a file or a folder) and judges it.\v"
+		       "The report goes to standard output, progress to standard error, everything else to a folder of its own below runs/.",
+	};
+	struct input in = { .o = { .lab = "auto", .accel = "auto", .out = "runs", .repeat = 1, .provider = "rxe" } };
+	const char *launch = NULL;
+	int status;
+
+	in.command = json_pack("[s]", program_invocation_name);
+	for (int i = 0; i < argc; i++)
+		json_array_append_new(in.command, json_string(argv[i]));
+	for (int i = 1; i < argc; i++)
+		if (!strncmp(argv[i], "--launch", 8))
+			launch = argv[i][8] == '=' ? argv[i] + 9 : argv[i + 1];
+	command_parse(&argp, argc, argv, &in);
+	if (!in.seed_given && getrandom(&in.o.seed, 4, 0) != 4)
+		in.o.seed = (uint64_t)getpid();
+	log_init("qpdrill", in.o.verbose);
+	in.o.paths = in.paths;
+	in.o.set = in.set;
+	in.o.select = in.select;
+	in.o.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+	in.repeat = repeat_command(&in, launch);
+	in.o.command = in.command;
+	in.o.repeat_command = in.repeat ? in.repeat : "";
+	status = run_main(&in.o, stdout);
+	if (fflush(stdout) == EOF || ferror(stdout)) {
+		log_error("standard output: %s", strerror(errno));
+		status = status ? status : EXIT_ERROR;
+	}
+	free(in.repeat);
+	json_decref(in.command);
+	if (in.launch_given)
+		wordfree(&in.launch);
+	free(in.paths);
+	free(in.set);
+	free(in.select);
+	return status;
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: MIT */
+#include "run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../reports/report.h"
+#include "capability.h"
+#include "commands.h"
+#include "data.h"
+#include "json.h"
+#include "log.h"
+#include "units.h"
+
+struct run {
+	const struct run_options *o;
+	const struct executor_ops *executor;
+	sd_event *loop;
+	struct run_cases cases;
+	struct run_folder folder;
+	struct progress progress;
+	struct executor_case *queue;   /* what the executor gets */
+	size_t *queue_case;            /* ... and which case that is */
+	size_t n_queue;
+	char kernel[128];
+	unsigned counts[NUM_VERDICTS];
+	bool stop;
+	unsigned signals;
+	bool stopped_early;            /* --fail-fast, or --keep after a failure */
+	struct error broken;           /* the harness itself failed: what to say, once */
+};
+
+static int note_broken(struct run *r, int rc, const struct error *e)
+{
+	if (!r->broken.text[0])
+		r->broken = *e;
+	return rc;
+}
+
+static enum verdict verdict_of(const json_t *verdict)
+{
+	const char *name = json_str(verdict, "verdict");
+
+	for (int v = VERDICT_PASS; name && v < NUM_VERDICTS; v++)
+		if (!strcmp(verdict_names[v], name))
+			return (enum verdict)v;
+	return VERDICT_ERROR;
+}
+
+static const char *text_or(const json_t *obj, const char *key, const char *otherwise)
+{
+	const char *s = json_str(obj, key);
+
+	return s ? s : otherwise;
+}
+
+/* A case has its verdict: count it, write its line, show it. */
+static void settle(struct run *r, struct run_case *c, const json_t *verdict, int boot, uint64_t dur_ns)
+{
+	struct error e = { "" };
+	uint64_t ns = json_u64(verdict, "duration_ns", 0);
+
+	c->judged = true;
+	c->result = json_pack("{s:s,s:s,s:s,s:s,s:I,s:i,s:i}", "case", c->id, "verdict", verdict_names[verdict_of(verdict)], "headline",
+			      text_or(verdict, "headline", ""), "seen", text_or(verdict, "seen", ""), "duration_ns",
+			      (json_int_t)(ns ? ns : dur_ns), "boot", boot, "lane", 0);
+	r->counts[verdict_of(verdict)]++;
+	if (!c->result)
+		return;
+	if (run_folder_result(&r->folder, c->result, &e))
+		note_broken(r, -EIO, &e);
+	progress_end(&r->progress, c->result);
+}
+
+static void settle_unrun(struct run *r, struct run_case *c, enum verdict v, const char *why)
+{
+	json_t *verdict = run_verdict_unrun(c->plan, v, why);
+	struct error e = { "" };
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s/verdict.json", r->folder.dir, c->dir);
+	if (json_save(path, verdict, &e))
+		note_broken(r, -EIO, &e);
+	settle(r, c, verdict, 0, 0);
+	json_decref(verdict);
+}
+
+/* What the plan skips comes in its place among the others. */
+static void settle_skipped_before(struct run *r, size_t end)
+{
+	for (size_t i = 0; i < end; i++) {
+		struct run_case *c = &r->cases.cases[i];
+
+		if (!c->judged && json_str(c->plan, "skip"))
+			settle_unrun(r, c, VERDICT_SKIP, json_str(c->plan, "skip"));
+	}
+}
+
+static void skip_what_cannot_run(struct run *r, const json_t *env)
+{
+	for (size_t i = 0; i < r->n_queue; i++) {
+		struct run_case *c = &r->cases.cases[r->queue_case[i]];
+		struct error e = { "" };
+		char reason[256], path[4096];
+
+		if (c->judged || capability_check(json_object_get(c->plan, "requires"), env, reason, sizeof(reason)))
+			continue;
+		json_object_set_new(c->plan, "skip", json_string(reason));
+		snprintf(path, sizeof(path), "%s/plan.json", r->queue[i].dir);
+		if (json_save(path, c->plan, &e))
+			note_broken(r, -EIO, &e);
+	}
+}
+
+static void on_environment(void *user, const json_t *env)
+{
+	struct run *r = user;
+	struct error e = { "" };
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)env, key, value)
+		json_object_set(r->folder.run, key, value);
+	json_object_set_new(r->folder.run, "lab", json_string(r->executor->name));
+	snprintf(r->kernel, sizeof(r->kernel), "%s", text_or(env, "kernel", ""));
+	if (run_folder_save(&r->folder, &e))
+		note_broken(r, -EIO, &e);
+	skip_what_cannot_run(r, env);
+	progress_note(&r->progress, "lab %s: kernel %s, provider %s, rdma-core %s", r->executor->name, text_or(env, "kernel", "?"),
+		      text_or(env, "provider", "?"), text_or(env, "rdma_core", "?"));
+}
+
+static void on_start(void *user, size_t index)
+{
+	struct run *r = user;
+
+	settle_skipped_before(r, r->queue_case[index]);
+	progress_start(&r->progress, r->cases.cases[r->queue_case[index]].id);
+}
+
+static void on_step(void *user, size_t index, int step, const char *what)
+{
+	struct run *r = user;
+
+	(void)index;
+	progress_step(&r->progress, step, what);
+}
+
+static bool on_done(void *user, size_t index, int boot, uint64_t dur_ns)
+{
+	struct run *r = user;
+	struct run_case *c = &r->cases.cases[r->queue_case[index]];
+	struct error e = { "" };
+	json_t *verdict = NULL;
+	bool good;
+
+	if (c->judged)
+		return !r->stop;
+	settle_skipped_before(r, r->queue_case[index]);
+	if (run_judge(r->queue[index].dir, r->kernel, r->o->strict, &verdict, &e)) {
+		settle_unrun(r, c, VERDICT_ERROR, e.text);
+		note_broken(r, -EIO, &e);
+		return !r->o->fail_fast;
+	}
+	settle(r, c, verdict, boot, dur_ns);
+	good = verdict_of(verdict) == VERDICT_PASS || verdict_of(verdict) == VERDICT_DEVIATION || verdict_of(verdict) == VERDICT_SKIP;
+	json_decref(verdict);
+	if (!good && (r->o->fail_fast || r->o->keep))
+		r->stopped_early = true;
+	return !r->stopped_early && !r->stop;
+}
+
+static int on_signal(sd_event_source *source, const struct signalfd_siginfo *si, void *user)
+{
+	struct run *r = user;
+
+	(void)source;
+	r->stop = true;
+	if (++r->signals == 1) {
+		progress_clear(&r->progress);
+		log_warn("%s: ends the run, puts everything back (once more: at once)", strsignal((int)si->ssi_signo));
+		return 0;
+	}
+	/* Children die with us (PR_SET_PDEATHSIG); the journal undoes the rest at the next start. */
+	_exit(EXIT_ERROR);
+}
+
+static int loop_open(struct run *r, struct error *e)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	sigset_t mask;
+	int rc = sd_event_default(&r->loop);
+
+	sigemptyset(&mask);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		sigaddset(&mask, signals[i]);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	for (size_t i = 0; rc >= 0 && i < sizeof(signals) / sizeof(*signals); i++)
+		rc = sd_event_add_signal(r->loop, NULL, signals[i], on_signal, r);
+	return rc < 0 ? error_set(e, rc, "event loop: %s", strerror(-rc)) : 0;
+}
+
+static int choose_executor(struct run *r, struct error *e)
+{
+	struct error why = { "" };
+
+	r->executor = r->o->executor;
+	if (r->executor)
+		return 0;
+	if (!strcmp(r->o->lab, "guest") || !strcmp(r->o->lab, "rxe")) {
+		r->executor = r->o->lab[0] == 'g' ? &executor_guest : &executor_native;
+		return r->executor->probe(e) ? error_prefix(e, -ENODEV, "lab %s cannot run here", r->o->lab) : 0;
+	}
+	/* A kernel of one's own can only be tested in a guest. */
+	r->executor = &executor_native;
+	if (!r->o->kernel && !r->executor->probe(&why))
+		return 0;
+	r->executor = &executor_guest;
+	if (why.text[0])
+		log_debug("lab rxe is not possible here (%s): lab guest", why.text);
+	if (!r->executor->probe(e))
+		return 0;
+	if (why.text[0])
+		return error_prefix(e, -ENODEV, "no lab can run here. rxe: %s; guest", why.text);
+	return error_prefix(e, -ENODEV, "lab guest cannot run here");
+}
+
+static char *timestamp(char *buf, size_t size)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(buf, size, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return buf;
+}
+
+static int folder_fill(struct run *r, struct error *e)
+{
+	const struct run_options *o = r->o;
+	json_t *run, *set = json_array();
+	char stamp[64];
+	int rc = run_folder_open(o->out, &r->folder, e);
+
+	if (rc) {
+		json_decref(set);
+		return rc;
+	}
+	run = r->folder.run;
+	for (const char *const *s = o->set; s && *s; s++)
+		json_array_append_new(set, json_string(*s));
+	json_object_set(run, "command", (json_t *)o->command);
+	json_object_set_new(run, "repeat", json_string(o->repeat_command));
+	json_object_set_new(run, "seed", json_hex(o->seed));
+	json_object_set_new(run, "set", set);
+	json_object_set_new(run, "strict", json_boolean(o->strict));
+	json_object_set_new(run, "build", json_string(QPDRILL_VERSION));
+	json_object_set_new(run, "lanes", json_integer(1));
+	json_object_set_new(run, "started", json_string(timestamp(stamp, sizeof(stamp))));
+	for (size_t i = 0; i < r->cases.n && !rc; i++) {
+		char *profile = run_profile_find(r->cases.cases[i].scenario->path, o->provider);
+
+		rc = run_folder_add(&r->folder, &r->cases.cases[i], profile, e);
+		free(profile);
+	}
+	return rc ? rc : run_folder_save(&r->folder, e);
+}
+
+static int queue_fill(struct run *r, struct error *e)
+{
+	r->queue = calloc(r->cases.n, sizeof(*r->queue));
+	r->queue_case = calloc(r->cases.n, sizeof(*r->queue_case));
+	if (!r->queue || !r->queue_case)
+		return error_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < r->cases.n; i++) {
+		const struct run_case *c = &r->cases.cases[i];
+		char *dir = NULL;
+
+		if (json_str(c->plan, "skip"))
+			continue;
+		if (asprintf(&dir, "%s/%s", r->folder.dir, c->dir) < 0)
+			return error_set(e, -ENOMEM, "out of memory");
+		r->queue_case[r->n_queue] = i;
+		r->queue[r->n_queue++] = (struct executor_case){ .id = c->id, .dir = dir, .budget_ns = json_u64(c->plan, "budget_ns", 0) };
+	}
+	return 0;
+}
+
+static int execute(struct run *r, struct error *e)
+{
+	const struct run_options *o = r->o;
+	char *self = NULL;
+	struct executor_options x = {
+		.run_dir = r->folder.dir,
+		.profile = o->provider,
+		.launch = o->launch,
+		.kernel = o->kernel,
+		.modules = o->modules,
+		.rdma_core = o->rdma_core,
+		.accel = o->accel,
+		.keep = o->keep,
+		.verbose = o->verbose,
+		.stop = &r->stop,
+		.on_environment = on_environment,
+		.on_start = on_start,
+		.on_step = on_step,
+		.on_done = on_done,
+		.user = r,
+	};
+	int rc = data_program("qpdrill", &self, e);
+
+	if (rc)
+		return rc;
+	x.self = self;
+	progress_note(&r->progress, "lab %s: %zu case%s to run", r->executor->name, r->n_queue, r->n_queue == 1 ? "" : "s");
+	rc = r->executor->run(r->loop, r->queue, r->n_queue, &x, e);
+	free(self);
+	return rc;
+}
+
+/* Nothing stays without a verdict. */
+static void settle_rest(struct run *r)
+{
+	char why[1200];
+
+	settle_skipped_before(r, r->cases.n);
+	for (size_t i = 0; i < r->cases.n; i++) {
+		struct run_case *c = &r->cases.cases[i];
+
+		if (c->judged)
+			continue;
+		if (r->stop)
+			settle_unrun(r, c, VERDICT_ERROR, "not run: interrupted");
+		else if (r->stopped_early)
+			settle_unrun(r, c, VERDICT_SKIP, "not run: an earlier case failed (--fail-fast or --keep)");
+		else {
+			snprintf(why, sizeof(why), "not run: %s", r->broken.text[0] ? r->broken.text : "the lab ended before it");
+			settle_unrun(r, c, VERDICT_ERROR, why);
+		}
+	}
+}
+
+static int finish(struct run *r, FILE *out, int status)
+{
+	struct report_run report;
+	struct error e = { "" };
+	char stamp[64];
+	int rc;
+
+	json_object_set_new(r->folder.run, "ended", json_string(timestamp(stamp, sizeof(stamp))));
+	json_object_set_new(r->folder.run, "exit", json_integer(status));
+	rc = run_folder_save(&r->folder, &e);
+	if (!rc)
+		rc = report_load(r->folder.dir, &report, &e);
+	if (rc) {
+		log_error("%s", e.text);
+		return status == EXIT_FAILED ? status : EXIT_ERROR;
+	}
+	if (report_write_all(&report, &e) || report_find("text")->write(&report, out, r->o->colour, &e)) {
+		log_error("%s", e.text);
+		status = status == EXIT_FAILED ? status : EXIT_ERROR;
+	}
+	report_release(&report);
+	return status;
+}
+
+static int run_prepared(struct run *r, FILE *out)
+{
+	struct error e = { "" };
+	int rc, status;
+
+	rc = loop_open(r, &e);
+	if (!rc)
+		rc = folder_fill(r, &e);
+	if (!rc)
+		rc = queue_fill(r, &e);
+	if (rc) {
+		log_error("%s", e.text);
+		return EXIT_ERROR;
+	}
+	progress_init(&r->progress, stderr, isatty(STDERR_FILENO), r->o->quiet, r->cases.n);
+	if (r->n_queue)
+		rc = choose_executor(r, &e);
+	if (!rc && r->n_queue)
+		rc = execute(r, &e);
+	if (rc && !r->stop)
+		note_broken(r, rc, &e);
+	settle_rest(r);
+	progress_clear(&r->progress);
+	if (r->broken.text[0])
+		log_error("%s", r->broken.text);
+	status = verdict_exit_status(r->counts);
+	if (r->stop || (r->broken.text[0] && status != EXIT_FAILED))
+		status = EXIT_ERROR;
+	return finish(r, out, status);
+}
+
+static int load(struct run *r, struct error *e)
+{
+	const struct run_options *o = r->o;
+	struct plan_options plan = { .seed = o->seed, .set = o->set };
+	struct diag d = { NULL };
+	size_t before;
+	int rc = run_cases_load(o->paths, o->n_paths, &r->cases, &d, e);
+
+	if (d.text)
+		fputs(d.text, stderr);
+	diag_release(&d);
+	if (rc)
+		return EXIT_USAGE;
+	before = r->cases.n;
+	run_cases_select(&r->cases, o->select, o->n_select);
+	if (!r->cases.n) {
+		if (before)
+			error_set(e, -ENOENT, "no scenario to run: --select matches none of %zu cases (`qpdrill list scenarios` names them)", before);
+		else
+			error_set(e, -ENOENT, "no scenario to run: there is no *.yaml below %s", o->paths[0]);
+		return EXIT_ERROR;
+	}
+	if (o->repeat > 1 && run_cases_repeat(&r->cases, o->repeat)) {
+		error_set(e, -ENOMEM, "out of memory");
+		return EXIT_ERROR;
+	}
+	return run_cases_plan(&r->cases, &plan, e) ? EXIT_USAGE : 0;
+}
+
+int run_main(const struct run_options *o, FILE *out)
+{
+	struct run r = { .o = o };
+	struct error e = { "" };
+	int status = load(&r, &e);
+
+	if (status)
+		log_error("%s", e.text);
+	else
+		status = run_prepared(&r, out);
+	for (size_t i = 0; i < r.n_queue; i++)
+		free((char *)r.queue[i].dir);
+	free(r.queue);
+	free(r.queue_case);
+	run_folder_close(&r.folder);
+	run_cases_release(&r.cases);
+	sd_event_unref(r.loop);
+	return status;
+}
