@@ -80,6 +80,13 @@ struct fault_env {
 	unsigned (*wc_count)(void *ctl, const char *queue, const char *status);
 	/* Sends that a QP has had accepted since the fault was injected. */
 	unsigned (*posts_since)(void *ctl, const struct fault *f, const char *qp);
+	/* Signals an agent's own process. After SIGKILL it is waited for, its end is no surprise, and ret_status (may be NULL) tells how: "killed by
+	 * signal 9". */
+	int (*signal)(void *ctl, const char *agent, int sig, char *ret_status, size_t size, struct error *e);
+	/* Starts an agent that was killed anew, with its device open and nothing else. */
+	int (*restart)(void *ctl, const char *agent, struct error *e);
+	/* The requests that make an MR of the plan anew, with this access ([..]; NULL: the planned one): destroy, create. */
+	int (*mr_renew)(void *ctl, const char *mr, const json_t *access, struct error *e);
 };
 
 struct fault_ops {

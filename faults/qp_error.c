@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* An end's QP is moved to ERR by its owner. */
+#include "fault_common.h"
+
+#include <string.h>
+
+#include "../harness/json.h"
+
+static const struct fault_param params[] = {
+	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "the end whose QP goes to ERR" },
+	{ .name = NULL },
+};
+
+static int inject(struct fault *f, struct error *e)
+{
+	return fault_modify(f, fault_arg(f, "at"), "ERR", NULL, e);
+}
+
+static int clear(struct fault *f, struct error *e)
+{
+	(void)f;
+	(void)e;
+	return 0;
+}
+
+static int prove(struct fault *f, json_t **ret, struct error *e)
+{
+	const char *seen = json_str(f->state, "seen");
+
+	(void)e;
+	*ret = json_pack("{s:s}", "queried", seen ? seen : "?");
+	return seen && strcmp(seen, "ERR") == 0;
+}
+
+const struct fault_ops fault_qp_error = {
+	.name = "qp_error",
+	.help = "an end's QP is moved to ERR",
+	.layer = FAULT_VERBS,
+	.blast = FAULT_BLAST_PAIR,
+	.params = params,
+	.proof = "the device answers ERR for it",
+	.detection = fault_detect_local,
+	.inject = inject,
+	.clear = clear,
+	.prove = prove,
+};
