@@ -39,8 +39,8 @@ enum packet_class {
 	PACKET_CLASS_UNKNOWN,       /* an opcode that the table does not have */
 	NUM_PACKET_CLASSES,
 };
-extern const char *const packet_class_names[NUM_PACKET_CLASSES];   /* "request" "rnr-nak" ... */
-/* Takes '_' for '-'. PACKET_CLASS_INVALID when there is none. */
+extern const char *const packet_class_names[NUM_PACKET_CLASSES];   /* "request" "rnr_nak" ... */
+/* Takes '-' for '_'. PACKET_CLASS_INVALID when there is none. */
 enum packet_class packet_class_find(const char *text);
 
 /* Headers in the order in which they follow each other. */

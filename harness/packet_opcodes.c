@@ -17,9 +17,9 @@ const char *const packet_class_names[NUM_PACKET_CLASSES] = {
 	[PACKET_CLASS_REQUEST] = "request",
 	[PACKET_CLASS_ACK] = "ack",
 	[PACKET_CLASS_NAK] = "nak",
-	[PACKET_CLASS_RNR_NAK] = "rnr-nak",
-	[PACKET_CLASS_READ_RESPONSE] = "read-response",
-	[PACKET_CLASS_ATOMIC_ACK] = "atomic-ack",
+	[PACKET_CLASS_RNR_NAK] = "rnr_nak",
+	[PACKET_CLASS_READ_RESPONSE] = "read_response",
+	[PACKET_CLASS_ATOMIC_ACK] = "atomic_ack",
 	[PACKET_CLASS_CNP] = "cnp",
 	[PACKET_CLASS_UNKNOWN] = "unknown",
 };
@@ -95,7 +95,7 @@ enum packet_class packet_class_find(const char *text)
 	for (int c = PACKET_CLASS_INVALID + 1; c < NUM_PACKET_CLASSES; c++) {
 		const char *name = packet_class_names[c], *t = text;
 
-		while (*name && (*name == *t || (*name == '-' && *t == '_')))
+		while (*name && (*name == *t || (*name == '_' && *t == '-')))
 			name++, t++;
 		if (!*name && !*t)
 			return (enum packet_class)c;

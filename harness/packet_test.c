@@ -270,7 +270,7 @@ static void test_table(void)
 	CU_ASSERT(packet_opcode_find(0x15) == NULL && packet_opcode_by_name("RC_SEND") == NULL);
 	for (int c = PACKET_CLASS_REQUEST; c < NUM_PACKET_CLASSES; c++)
 		CU_ASSERT(packet_class_find(packet_class_names[c]) == (enum packet_class)c);
-	CU_ASSERT(packet_class_find("rnr_nak") == PACKET_CLASS_RNR_NAK);
+	CU_ASSERT(packet_class_find("rnr-nak") == PACKET_CLASS_RNR_NAK);
 	CU_ASSERT(packet_class_find("read_response") == PACKET_CLASS_READ_RESPONSE);
 	CU_ASSERT(packet_class_find("ac") == PACKET_CLASS_INVALID && packet_class_find("acks") == PACKET_CLASS_INVALID);
 }
