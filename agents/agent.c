@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../harness/json.h"
+#include "../harness/log.h"
+#include "../harness/units.h"
+#include "object.h"
+#include "release.h"
+#include "verbs_thread.h"
+#include "witness.h"
+
+#ifndef QD_BUILD
+#define QD_BUILD "unversioned"
+#endif
+#define LAST_RELEASE_NS (3 * NSEC_PER_SEC)
+
+static void read_word(const char *path, char *buf, size_t size)
+{
+	FILE *f = fopen(path, "re");
+
+	buf[0] = '\0';
+	if (!f)
+		return;
+	if (fgets(buf, (int)size, f))
+		buf[strcspn(buf, "\n")] = '\0';
+	fclose(f);
+}
+
+/* Boot id and time namespace: within one such domain times compare. */
+static void clock_domain(const char *boot_id, char *buf, size_t size)
+{
+	char ns[64];
+	ssize_t n = readlink("/proc/self/ns/time", ns, sizeof(ns) - 1);
+
+	ns[n > 0 ? n : 0] = '\0';
+	snprintf(buf, size, "%s/%s", boot_id, n > 0 ? ns : "-");
+}
+
+static int send_hello(struct agent *a)
+{
+	char boot_id[64], clk[160];
+	json_t *hello;
+	int rc;
+
+	read_word("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id));
+	clock_domain(boot_id, clk, sizeof(clk));
+	hello = json_pack("{s:{s:i, s:s, s:I, s:s, s:s, s:[s,s,s,s,s,s,s]}}", "hello", "protocol", AGENT_PROTOCOL, "build", QD_BUILD,
+			  "pid", (json_int_t)getpid(), "boot_id", boot_id, "clk", clk, "caps", "RC", "UC", "srq", "atomics", "inline",
+			  "chain", "sqd");
+	if (!hello)
+		return -ENOMEM;
+	rc = line_send(a->line, hello);
+	json_decref(hello);
+	return rc;
+}
+
+void agent_record(struct agent *a, uint64_t t_ns, const char *kind, const char *obj, unsigned life, json_t *fields)
+{
+	json_t *record = json_object(), *outer;
+	int rc;
+
+	json_object_set_new(record, "t", json_integer((json_int_t)t_ns));
+	json_object_set_new(record, "kind", json_string(kind));
+	if (obj)
+		json_object_set_new(record, "obj", json_string(obj));
+	if (life)
+		json_object_set_new(record, "life", json_integer(life));
+	if (fields) {
+		json_object_update(record, fields);
+		json_decref(fields);
+	}
+	outer = json_pack("{s:o}", "rec", record);
+	rc = a->leaving ? 0 : line_send(a->line, outer);
+	json_decref(outer);
+	if (rc < 0 && rc != -EPIPE) {
+		log_error("a record cannot be sent: %s (%zu bytes are waiting)", strerror(-rc), line_pending(a->line));
+		sd_event_exit(a->loop, 1);
+	}
+}
+
+static void on_json(void *user, json_t *value)
+{
+	request_take(user, value);
+}
+
+static void on_text(void *user, const char *text)
+{
+	struct agent *a = user;
+	char shown[200];
+	json_t *reply;
+
+	log_escape(text, shown, sizeof(shown));
+	reply = json_pack("{s:n, s:i, s:o}", "id", "rc", -EBADMSG, "error", json_sprintf("no JSON object: %s", shown));
+	line_send(a->line, reply);
+	json_decref(reply);
+}
+
+static void on_end(void *user, int err)
+{
+	struct agent *a = user;
+
+	if (err)
+		log_warn("the controller is gone: %s", strerror(-err));
+	a->leaving = true;
+	release_and_exit(a, LAST_RELEASE_NS);
+}
+
+static const struct line_ops line_ops = { on_json, on_text, on_end };
+
+int agent_new(sd_event *loop, int rfd, int wfd, struct agent **ret, struct error *e)
+{
+	struct agent *a = calloc(1, sizeof(*a));
+	int rc;
+
+	if (!a)
+		return error_set(e, -ENOMEM, "no memory for the agent");
+	a->loop = sd_event_ref(loop);
+	a->events = json_array();
+	rc = line_new(loop, rfd, wfd, &line_ops, a, &a->line);
+	if (rc < 0) {
+		error_set(e, rc, "stdin and stdout cannot be watched: %s", strerror(-rc));
+		goto free_agent;
+	}
+	rc = verbs_thread_new(a, &a->verbs);
+	if (rc < 0) {
+		error_set(e, rc, "the verbs thread cannot be started: %s", strerror(-rc));
+		goto free_agent;
+	}
+	rc = send_hello(a);
+	if (rc < 0) {
+		error_set(e, rc, "the hello cannot be sent: %s", strerror(-rc));
+		goto free_agent;
+	}
+	*ret = a;
+	return 0;
+free_agent:
+	agent_free(a);
+	return rc;
+}
+
+void agent_free(struct agent *a)
+{
+	if (!a)
+		return;
+	witness_free(a->witness);
+	agent_forget(a);
+	verbs_thread_free(a->verbs);
+	line_free(a->line);
+	json_decref(a->events);
+	sd_event_unref(a->loop);
+	free(a);
+}

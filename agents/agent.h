@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * qpdrill-agent: a verbs endpoint that does what it is asked and reports what it sees. It asserts nothing and listens on nothing. Contract:
+ * harness/formats.md, "Agent protocol".
+ *
+ * Threading: everything runs on the main thread's event loop, but for the calls that may block (verbs_thread.h).
+ */
+#ifndef QD_AGENT_H
+#define QD_AGENT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+#include "../harness/error.h"
+#include "../harness/line.h"
+
+#define AGENT_PROTOCOL 1
+#define AGENT_DEADLINE_NS 5000000000ULL /* of a verbs call when the request names none */
+#define AGENT_PENDING_MAX 4096u         /* requests not yet answered */
+#define AGENT_EVENTS_KEPT 32u           /* for a dump */
+
+struct counters_wait;
+struct drain;
+struct object;
+struct queue;
+struct traffic;
+struct verbs_thread;
+struct witness;
+
+struct agent {
+	sd_event *loop;
+	struct line *line;
+	struct verbs_thread *verbs;
+	struct witness *witness;
+	uint64_t seed;
+
+	struct object *objects;   /* by type and name; those of this case, alive or not */
+	struct queue **queues;    /* by the number in their wr_ids; 0 is nobody's */
+	unsigned n_queues;
+	char **traffic_names;     /* by the number in struct wr; 0 is none */
+	unsigned n_traffic_names;
+	struct traffic *traffics;
+	struct drain *drains;
+	struct counters_wait *counters_waits;
+	json_t *events;           /* the last AGENT_EVENTS_KEPT event records */
+
+	unsigned pending;
+	bool leaving;             /* end of file on stdin: nothing more is said */
+};
+
+/* One request; its handler, or what the handler started, answers it exactly once. */
+struct request {
+	struct agent *agent;
+	json_t *body;           /* owned */
+	struct batch *batch;    /* of which it is a member, or NULL */
+};
+
+/* Takes over rfd and wfd. Sends the hello. */
+int agent_new(sd_event *loop, int rfd, int wfd, struct agent **ret, struct error *e);
+/* The descriptors are not closed by what releases the verbs objects: agent_release() first. */
+void agent_free(struct agent *a);
+
+/* {"rec":{t, kind, obj, life, ...fields}}. fields is stolen and may be NULL; life 0 is left out. */
+void agent_record(struct agent *a, uint64_t t_ns, const char *kind, const char *obj, unsigned life, json_t *fields);
+
+/* Answers consume the request. fields is stolen and may be NULL. */
+void request_reply(struct request *r, json_t *fields);
+__attribute__((format(printf, 3, 4))) void request_fail(struct request *r, int rc, const char *fmt, ...);
+/* As request_fail, with more fields. */
+__attribute__((format(printf, 4, 5))) void request_fail_with(struct request *r, int rc, json_t *fields, const char *fmt, ...);
+/* What arrived on stdin; value is borrowed. */
+void request_take(struct agent *a, json_t *value);
+
+struct request_op {
+	const char *op;
+	void (*fn)(struct agent *a, struct request *r);
+	const char *help;
+};
+
+extern const struct request_op request_table[]; /* ends with a row without op */
+
+void op_clock(struct agent *a, struct request *r);
+void op_witness(struct agent *a, struct request *r);
+void op_seed(struct agent *a, struct request *r);
+void op_device_open(struct agent *a, struct request *r);
+void op_pd_create(struct agent *a, struct request *r);
+void op_mr_create(struct agent *a, struct request *r);
+void op_mem_replace(struct agent *a, struct request *r);
+void op_cq_create(struct agent *a, struct request *r);
+void op_cq_hold(struct agent *a, struct request *r);
+void op_cq_ack(struct agent *a, struct request *r);
+void op_poll(struct agent *a, struct request *r);
+void op_srq_create(struct agent *a, struct request *r);
+void op_qp_create(struct agent *a, struct request *r);
+void op_qp_modify(struct agent *a, struct request *r);
+void op_qp_query(struct agent *a, struct request *r);
+void op_destroy(struct agent *a, struct request *r);
+void op_post(struct agent *a, struct request *r);
+void op_post_recv(struct agent *a, struct request *r);
+void op_fill(struct agent *a, struct request *r);
+void op_verify(struct agent *a, struct request *r);
+void op_find(struct agent *a, struct request *r);
+void op_drain(struct agent *a, struct request *r);
+void op_traffic_prepare(struct agent *a, struct request *r);
+void op_traffic(struct agent *a, struct request *r);
+void op_traffic_stop(struct agent *a, struct request *r);
+void op_traffic_verify(struct agent *a, struct request *r);
+void op_counters(struct agent *a, struct request *r);
+void op_events(struct agent *a, struct request *r);
+void op_ledger(struct agent *a, struct request *r);
+void op_dump(struct agent *a, struct request *r);
+void op_release(struct agent *a, struct request *r);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../harness/log.h"
+#include "../harness/units.h"
+#include "agent.h"
+
+#define LAST_WORDS_NS (NSEC_PER_SEC)
+
+/* Providers print to stdout, and read from stdin nobody knows what: the protocol moves away from both. */
+static int move_stdio(int *ret_rfd, int *ret_wfd)
+{
+	int rfd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), wfd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), null;
+
+	if (rfd < 0 || wfd < 0)
+		return -errno;
+	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return -errno;
+	close(null);
+	*ret_rfd = rfd;
+	*ret_wfd = wfd;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	sd_event *loop = NULL;
+	struct agent *agent;
+	struct error e;
+	int rfd = -1, wfd = -1, rc;
+
+	rc = move_stdio(&rfd, &wfd);
+	log_init("qpdrill-agent", false);
+	if (rc < 0) {
+		log_error("stdin and stdout cannot be moved away: %s", strerror(-rc));
+		return 1;
+	}
+	if (argc > 1) {
+		log_error("%s: takes no arguments; it speaks JSON lines on stdin and stdout (harness/formats.md)", argv[1]);
+		return 2;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	rc = sd_event_new(&loop);
+	if (rc < 0) {
+		log_error("no event loop: %s", strerror(-rc));
+		return 1;
+	}
+	rc = agent_new(loop, rfd, wfd, &agent, &e);
+	if (rc < 0) {
+		log_error("%s", e.text);
+		return 1;
+	}
+	rc = sd_event_loop(loop);
+	if (rc < 0)
+		log_error("the event loop failed: %s", strerror(-rc));
+	line_flush(agent->line, LAST_WORDS_NS);
+	/* A thread may still sit in a call that does not return: no destructor waits for it. */
+	_exit(rc == 0 ? 0 : 1);
+}

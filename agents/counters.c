@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "counters.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "../harness/json.h"
+#include "../harness/loop.h"
+#include "../harness/units.h"
+#include "object.h"
+
+/* false when it is no number: some devices answer "N/A (no PMA)" or an error */
+static bool read_number(int dir, const char *name, uint64_t *ret)
+{
+	char text[64], *end;
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	errno = 0;
+	*ret = strtoull(text, &end, 10);
+	return end != text && errno == 0 && (*end == '\n' || *end == '\0');
+}
+
+static void read_dir(const struct dev *dev, const char *which, json_t *values)
+{
+	char path[256];
+	struct dirent *entry;
+	uint64_t value;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%d/%s", dev->rdma, dev->port, which);
+	dir = opendir(path);
+	if (!dir)
+		return;
+	while ((entry = readdir(dir))) {
+		if (entry->d_name[0] != '.' && strcmp(entry->d_name, "lifespan") != 0 && read_number(dirfd(dir), entry->d_name, &value))
+			json_object_set_new(values, entry->d_name, json_integer((json_int_t)value));
+	}
+	closedir(dir);
+}
+
+json_t *counters_read(const struct dev *dev)
+{
+	json_t *values = json_object();
+	struct ibv_port_attr port;
+
+	read_dir(dev, "counters", values);
+	read_dir(dev, "hw_counters", values);
+	if (ibv_query_port(dev->ctx, (uint8_t)dev->port, &port) == 0) {
+		json_object_set_new(values, "bad_pkey_cntr", json_integer((json_int_t)port.bad_pkey_cntr));
+		json_object_set_new(values, "qkey_viol_cntr", json_integer((json_int_t)port.qkey_viol_cntr));
+	}
+	return values;
+}
+
+/* How long the kernel may go on showing an old picture. A software device is this lab's own, and is told not to keep one. */
+static uint64_t lifespan_ns(const struct dev *dev)
+{
+	char path[256], target[512];
+	struct timespec tick = { 0 };
+	uint64_t ms = 0;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%d/hw_counters/lifespan", dev->rdma, dev->port);
+	if (!read_number(AT_FDCWD, path, &ms))
+		return 0;
+	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+	if (ms) {
+		char link[128];
+
+		snprintf(link, sizeof(link), "/sys/class/infiniband/%s", dev->rdma);
+		n = readlink(link, target, sizeof(target) - 1);
+		target[n > 0 ? n : 0] = '\0';
+		fd = strstr(target, "/virtual/") ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+		if (fd >= 0) {
+			if (write(fd, "0", 1) == 1)
+				ms = 0;
+			close(fd);
+		}
+	}
+	/* Ages are counted in ticks: one more is needed to be past it. */
+	return ms * NSEC_PER_MSEC + (uint64_t)tick.tv_nsec + NSEC_PER_USEC;
+}
+
+struct counters_wait {
+	struct agent *agent;
+	struct request *req;
+	struct dev *dev;
+	sd_event_source *timer;
+	struct counters_wait *next;
+};
+
+static void end(struct counters_wait *w)
+{
+	struct request *req = w->req;
+	struct dev *dev = w->dev;
+
+	LL_DELETE(w->agent->counters_waits, w);
+	sd_event_source_disable_unref(w->timer);
+	free(w);
+	if (dev->o.alive && !dev->o.busy)
+		request_reply(req, json_pack("{s:o}", "values", counters_read(dev)));
+	else
+		request_fail(req, -ENODEV, "counters: %s was closed meanwhile", dev->rdma);
+}
+
+void counters_end_all(struct agent *a)
+{
+	while (a->counters_waits)
+		end(a->counters_waits);
+}
+
+static int on_fresh(sd_event_source *source, uint64_t usec, void *user)
+{
+	(void)source;
+	(void)usec;
+	end(user);
+	return 0;
+}
+
+void op_counters(struct agent *a, struct request *r)
+{
+	struct object *o = object_need(a, r, OBJECT_DEV, "dev");
+	struct counters_wait *w;
+	uint64_t wait_ns;
+
+	if (!o)
+		return;
+	wait_ns = lifespan_ns((struct dev *)o);
+	if (!wait_ns) {
+		request_reply(r, json_pack("{s:o}", "values", counters_read((struct dev *)o)));
+		return;
+	}
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		abort();
+	*w = (struct counters_wait){ .agent = a, .req = r, .dev = (struct dev *)o };
+	if (loop_timer(a->loop, now_ns() + wait_ns, on_fresh, w, &w->timer) < 0)
+		abort(); /* no memory */
+	LL_PREPEND(a->counters_waits, w);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+#include "cq.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+#include "../harness/json.h"
+#include "../harness/log.h"
+#include "../harness/names.h"
+#include "../harness/units.h"
+#include "drain.h"
+#include "object.h"
+#include "traffic.h"
+#include "verbs_thread.h"
+
+#define BATCH 32
+#define TURN_MAX 2048u /* completions before others get their turn */
+
+static void report_unknown(struct agent *a, const struct cq *cq, const struct ibv_wc *wc, uint64_t t)
+{
+	agent_record(a, t, "wc", "?", 0,
+		     json_pack("{s:s, s:o, s:o, s:i, s:s, s:i, s:I, s:I}", "cq", cq->o.name, "first", json_hex(wc->wr_id), "last",
+			       json_hex(wc->wr_id), "count", 1, "status", name_of(&names_status, (int)wc->status), "vendor_err",
+			       (int)wc->vendor_err, "qpn", (json_int_t)wc->qp_num, "t_last", (json_int_t)t));
+}
+
+static void mark_dirty(struct queue **dirty, struct queue *q)
+{
+	if (q->dirty)
+		return;
+	q->dirty = true;
+	while (*dirty)
+		dirty = &(*dirty)->dirty_next;
+	*dirty = q;
+	q->dirty_next = NULL;
+}
+
+static void take(struct agent *a, struct cq *cq, const struct ibv_wc *wc, uint64_t t, struct queue **dirty)
+{
+	struct wrid id = wrid_decode(wc->wr_id);
+	struct queue *q = queue_find(a, id.queue);
+	struct wr wr = { 0 };
+	enum queue_taken taken = q ? queue_complete(q, id, &wr) : QUEUE_UNKNOWN;
+	struct traffic *receiver = NULL;
+	uint16_t traffic = wr.traffic;
+
+	if (taken == QUEUE_UNKNOWN) {
+		report_unknown(a, cq, wc, t);
+		return;
+	}
+	if (taken == QUEUE_TAKEN && !q->send)
+		receiver = traffic_receiver(a, q, wc, &traffic);
+	run_add(a, q, id, wc, cq->o.name, t, traffic, taken);
+	if (!traffic)
+		mark_dirty(dirty, q);
+	if (taken == QUEUE_TAKEN && q->send && wr.traffic)
+		traffic_sent(a, q, &wr, wc, t);
+	else if (receiver)
+		traffic_received(receiver, q, id.seq, wc, t);
+}
+
+unsigned cq_poll(struct agent *a, struct cq *cq, unsigned max)
+{
+	struct queue *dirty = NULL;
+	unsigned total = 0;
+
+	while (!max || total < max) {
+		unsigned want = max && max - total < BATCH ? max - total : BATCH;
+		struct ibv_wc wc[BATCH];
+		int n = ibv_poll_cq(cq->cq, (int)want, wc);
+		uint64_t t = now_ns();
+
+		if (n < 0) {
+			agent_record(a, t, "verb", cq->o.name, cq->o.life, json_pack("{s:s, s:i}", "verb", "ibv_poll_cq", "errno", n == -1 ? EIO : -n));
+			break;
+		}
+		for (int i = 0; i < n; i++)
+			take(a, cq, &wc[i], t, &dirty);
+		total += (unsigned)n;
+		if (n < (int)want)
+			break;
+	}
+	for (struct queue *q = dirty; q; q = q->dirty_next) {
+		q->dirty = false;
+		run_flush(a, q);
+	}
+	if (total) {
+		traffic_turn(a);
+		drain_check(a);
+	}
+	return total;
+}
+
+static bool automatic(const struct cq *cq)
+{
+	return !cq->manual || cq->watchers;
+}
+
+void cq_catch_up(struct agent *a, struct cq *cq)
+{
+	if (cq->o.alive && !cq->o.busy && automatic(cq))
+		cq_poll(a, cq, 0);
+}
+
+struct cq_source {
+	struct agent *agent;
+	struct cq *cq;
+};
+
+static int on_again(sd_event_source *source, void *user)
+{
+	struct cq_source *s = user;
+
+	if (cq_poll(s->agent, s->cq, TURN_MAX) == TURN_MAX && s->cq->again == source)
+		sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	return 0;
+}
+
+static int on_completion(sd_event_source *source, int fd, uint32_t revents, void *user)
+{
+	struct cq_source *s = user;
+	struct cq *cq = s->cq;
+	struct ibv_cq *got;
+	unsigned events = 0;
+	void *context;
+
+	(void)source;
+	(void)fd;
+	(void)revents;
+	while (ibv_get_cq_event(cq->channel, &got, &context) == 0)
+		events++;
+	if (!events)
+		return 0;
+	cq->unacked += events;
+	if (!cq->hold)
+		cq_acknowledge(cq);
+	if (!automatic(cq))
+		return 0;
+	if (ibv_req_notify_cq(cq->cq, 0) != 0)
+		log_warn("%s: ibv_req_notify_cq failed", cq->o.name);
+	if (cq_poll(s->agent, cq, TURN_MAX) == TURN_MAX && cq->again)
+		sd_event_source_set_enabled(cq->again, SD_EVENT_ONESHOT);
+	return 0;
+}
+
+unsigned cq_acknowledge(struct cq *cq)
+{
+	unsigned n = cq->unacked;
+
+	if (n)
+		ibv_ack_cq_events(cq->cq, n);
+	cq->unacked = 0;
+	return n;
+}
+
+static void arm(struct cq *cq)
+{
+	if (ibv_req_notify_cq(cq->cq, 0) != 0)
+		log_warn("%s: ibv_req_notify_cq failed", cq->o.name);
+}
+
+void cq_watch(struct cq *cq)
+{
+	cq->watchers++;
+}
+
+void cq_arm(struct agent *a, struct cq *cq)
+{
+	if (!cq->o.alive || cq->o.busy)
+		return;
+	if (cq->manual)
+		arm(cq);
+	cq_poll(a, cq, 0);
+}
+
+void cq_unwatch(struct cq *cq)
+{
+	cq->watchers--;
+}
+
+void cq_park(struct cq *cq, bool parked)
+{
+	if (cq->source)
+		sd_event_source_set_enabled(cq->source, parked ? SD_EVENT_OFF : SD_EVENT_ON);
+	if (cq->again && parked)
+		sd_event_source_set_enabled(cq->again, SD_EVENT_OFF);
+}
+
+struct cq_call {
+	struct verbs_call call;
+	struct cq *cq;
+	struct ibv_context *ctx;
+	int depth;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *made;
+};
+
+static void run_create(struct verbs_call *call)
+{
+	struct cq_call *c = (struct cq_call *)call;
+	int flags;
+
+	errno = 0;
+	c->channel = ibv_create_comp_channel(c->ctx);
+	if (!c->channel) {
+		call->err = errno ? errno : EIO;
+		return;
+	}
+	flags = fcntl(c->channel->fd, F_GETFL);
+	if (flags >= 0 && fcntl(c->channel->fd, F_SETFL, flags | O_NONBLOCK) == 0)
+		c->made = ibv_create_cq(c->ctx, c->depth, c->cq, c->channel, 0);
+	if (!c->made) {
+		call->err = errno ? errno : EIO;
+		ibv_destroy_comp_channel(c->channel);
+	}
+}
+
+static void add_sources(struct agent *a, struct cq *cq)
+{
+	struct cq_source *s = malloc(sizeof(*s)), *s2 = malloc(sizeof(*s2));
+
+	if (!s || !s2)
+		abort();
+	*s = *s2 = (struct cq_source){ a, cq };
+	if (sd_event_add_io(a->loop, &cq->source, cq->channel->fd, EPOLLIN, on_completion, s) < 0 ||
+	    sd_event_add_defer(a->loop, &cq->again, on_again, s2) < 0)
+		abort(); /* no memory */
+	sd_event_source_set_destroy_callback(cq->source, free);
+	sd_event_source_set_destroy_callback(cq->again, free);
+	sd_event_source_set_enabled(cq->again, SD_EVENT_OFF);
+}
+
+static void finish_create(struct agent *a, struct verbs_call *call)
+{
+	struct cq_call *c = (struct cq_call *)call;
+	struct cq *cq = c->cq;
+	json_t *ret = c->made ? json_pack("{s:i, s:i}", "life", (int)cq->o.life, "cqe", c->made->cqe) : NULL;
+
+	if (!call->cancelled)
+		verbs_record(a, call, json_incref(ret));
+	object_settle(&cq->o, c->made != NULL);
+	if (c->made) {
+		cq->cq = c->made;
+		cq->channel = c->channel;
+		cq->unacked = 0;
+		cq->hold = false;
+		add_sources(a, cq);
+		if (!cq->manual)
+			arm(cq);
+	} else {
+		cq->dev->o.users--;
+	}
+	verbs_reply(call, ret);
+	json_decref(call->args);
+	free(c);
+}
+
+void op_cq_create(struct agent *a, struct request *r)
+{
+	struct object *dev = object_need(a, r, OBJECT_DEV, "dev"), *o;
+	const char *poll = json_str(r->body, "poll");
+	struct cq_call *c;
+	struct cq *cq;
+
+	if (!dev)
+		return;
+	o = object_claim(a, r, OBJECT_CQ);
+	if (!o)
+		return;
+	cq = (struct cq *)o;
+	cq->dev = (struct dev *)dev;
+	cq->manual = poll && poll[0] == 'm';
+	dev->users++;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		abort();
+	*c = (struct cq_call){ .call = { .verb = "ibv_create_cq", .obj = o, .req = r, .run = run_create, .finish = finish_create,
+					 .args = json_pack("{s:s, s:I}", "dev", dev->name, "depth", json_int(r->body, "depth", 1)) },
+			       .cq = cq, .ctx = cq->dev->ctx, .depth = (int)json_int(r->body, "depth", 1) };
+	verbs_submit(a, &c->call, json_u64(r->body, "deadline_ns", 0));
+}
+
+/* A CQ whose destruction waits for the acknowledgement is busy, and takes it all the same. */
+static struct cq *need_held(struct agent *a, struct request *r)
+{
+	const char *name = json_str(r->body, "cq");
+	struct object *o = name ? object_find(a, OBJECT_CQ, name) : NULL;
+
+	if (o && o->alive)
+		return (struct cq *)o;
+	request_fail(r, -ENOENT, "%s: there is no cq %s", json_str(r->body, "op"), name ? name : "(none named)");
+	return NULL;
+}
+
+void op_cq_hold(struct agent *a, struct request *r)
+{
+	struct cq *cq = need_held(a, r);
+
+	if (!cq)
+		return;
+	cq->hold = true;
+	request_reply(r, json_pack("{s:i}", "unacked", (int)cq->unacked));
+}
+
+void op_cq_ack(struct agent *a, struct request *r)
+{
+	struct cq *cq = need_held(a, r);
+	unsigned n;
+
+	if (!cq)
+		return;
+	n = cq_acknowledge(cq);
+	cq->hold = false;
+	request_reply(r, json_pack("{s:i, s:i}", "unacked", 0, "acked", (int)n));
+}
+
+void op_poll(struct agent *a, struct request *r)
+{
+	struct object *o = object_need(a, r, OBJECT_CQ, "cq");
+
+	if (o)
+		request_reply(r, json_pack("{s:i}", "polled", (int)cq_poll(a, (struct cq *)o, (unsigned)json_int(r->body, "max", 0))));
+}

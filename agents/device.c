@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../harness/attr.h"
+#include "../harness/json.h"
+#include "events.h"
+#include "object.h"
+#include "verbs_thread.h"
+
+#define GIDS_MAX 256
+
+struct open_call {
+	struct verbs_call call;
+	struct dev *dev;
+	char rdma[64];
+	int port, want_gid;     /* -1: choose */
+	struct ibv_context *ctx;
+	struct ibv_device_attr attr;
+	struct ibv_port_attr port_attr;
+	union ibv_gid gid;
+	int gid_index;
+	const char *what;       /* the step that failed */
+};
+
+static struct ibv_device *find_device(struct ibv_device **list, int n, const char *name)
+{
+	for (int i = 0; i < n; i++) {
+		if (strcmp(ibv_get_device_name(list[i]), name) == 0)
+			return list[i];
+	}
+	return NULL;
+}
+
+static bool maps_ipv4(const union ibv_gid *gid)
+{
+	return IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)gid->raw);
+}
+
+/* The first RoCE v2 GID that maps an IPv4 address, else the first RoCE v2 one, else index 0. */
+static void choose_gid(struct open_call *c)
+{
+	struct ibv_gid_entry *table = calloc(GIDS_MAX, sizeof(*table));
+	ssize_t n = table ? ibv_query_gid_table(c->ctx, table, GIDS_MAX, 0) : 0;
+	const struct ibv_gid_entry *best = NULL;
+
+	for (ssize_t i = 0; i < n; i++) {
+		if (table[i].port_num != (uint32_t)c->port || table[i].gid_type != IBV_GID_TYPE_ROCE_V2)
+			continue;
+		if (!best || (maps_ipv4(&table[i].gid) && !maps_ipv4(&best->gid)))
+			best = &table[i];
+	}
+	c->gid_index = best ? (int)best->gid_index : 0;
+	free(table);
+}
+
+static int open_device(struct open_call *c)
+{
+	int n = 0;
+	struct ibv_device **list = ibv_get_device_list(&n);
+	struct ibv_device *device = list ? find_device(list, n, c->rdma) : NULL;
+
+	c->what = "ibv_open_device";
+	errno = 0;
+	if (device)
+		c->ctx = ibv_open_device(device);
+	if (list)
+		ibv_free_device_list(list);
+	if (!device)
+		return ENODEV;
+	return c->ctx ? 0 : errno ? errno : EIO;
+}
+
+static void run_open(struct verbs_call *call)
+{
+	struct open_call *c = (struct open_call *)call;
+
+	call->err = open_device(c);
+	if (call->err)
+		return;
+	c->what = "ibv_query_device";
+	call->err = ibv_query_device(c->ctx, &c->attr);
+	if (call->err)
+		goto close_device;
+	c->what = "ibv_query_port";
+	call->err = ibv_query_port(c->ctx, (uint8_t)c->port, &c->port_attr);
+	if (call->err)
+		goto close_device;
+	c->gid_index = c->want_gid;
+	if (c->want_gid < 0)
+		choose_gid(c);
+	c->what = "ibv_query_gid";
+	if (ibv_query_gid(c->ctx, (uint8_t)c->port, c->gid_index, &c->gid) != 0) {
+		call->err = errno ? errno : EINVAL;
+		goto close_device;
+	}
+	return;
+close_device:
+	ibv_close_device(c->ctx);
+	c->ctx = NULL;
+}
+
+static json_t *device_json(const struct dev *dev)
+{
+	static const char *const states[] = { "NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER" };
+	const struct ibv_device_attr *d = &dev->attr;
+	unsigned state = (unsigned)dev->port_attr.state;
+	char gid[INET6_ADDRSTRLEN];
+	json_t *attr, *f;
+
+	inet_ntop(AF_INET6, dev->gid.raw, gid, sizeof(gid));
+	attr = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:b}", "max_qp", d->max_qp, "max_qp_wr", d->max_qp_wr,
+			 "max_sge", d->max_sge, "max_cq", d->max_cq, "max_cqe", d->max_cqe, "max_mr", d->max_mr, "max_pd", d->max_pd,
+			 "max_srq", d->max_srq, "max_srq_wr", d->max_srq_wr, "max_srq_sge", d->max_srq_sge, "max_qp_rd_atom",
+			 d->max_qp_rd_atom, "max_qp_init_rd_atom", d->max_qp_init_rd_atom, "atomics", d->atomic_cap != IBV_ATOMIC_NONE);
+	f = json_pack("{s:s, s:i, s:i, s:i, s:s, s:o, s:s, s:I, s:I, s:o}", "gid", gid, "gid_index", dev->gid_index, "lid",
+		      (int)dev->port_attr.lid, "mtu", mtu_from_enum((int)dev->port_attr.active_mtu), "state",
+		      state < sizeof(states) / sizeof(*states) ? states[state] : "?", "guid", json_hex(be64toh(d->node_guid)), "fw",
+		      d->fw_ver, "vendor_id", (json_int_t)d->vendor_id, "part_id", (json_int_t)d->vendor_part_id, "attr", attr);
+	return f;
+}
+
+static void finish_open(struct agent *a, struct verbs_call *call)
+{
+	struct open_call *c = (struct open_call *)call;
+	struct dev *dev = c->dev;
+
+	if (!call->cancelled) {
+		call->verb = c->what;
+		verbs_record(a, call, NULL);
+	}
+	object_settle(&dev->o, c->ctx != NULL);
+	if (c->ctx) {
+		dev->ctx = c->ctx;
+		dev->attr = c->attr;
+		dev->port_attr = c->port_attr;
+		dev->port = c->port;
+		dev->gid = c->gid;
+		dev->gid_index = c->gid_index;
+		memcpy(dev->rdma, c->rdma, sizeof(dev->rdma));
+		events_watch(a, dev);
+	}
+	verbs_reply(call, c->ctx ? device_json(dev) : NULL);
+	json_decref(call->args);
+	free(c);
+}
+
+void op_device_open(struct agent *a, struct request *r)
+{
+	const char *rdma = json_str(r->body, "device");
+	struct open_call *c;
+	struct object *o;
+
+	if (!rdma || strlen(rdma) >= sizeof(c->rdma)) {
+		request_fail(r, -EINVAL, "device_open: no device is named");
+		return;
+	}
+	o = object_claim(a, r, OBJECT_DEV);
+	if (!o)
+		return;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		abort();
+	*c = (struct open_call){ .call = { .verb = "ibv_open_device", .obj = o, .req = r, .run = run_open, .finish = finish_open,
+					   .args = json_pack("{s:s}", "device", rdma) },
+				 .dev = (struct dev *)o, .port = (int)json_int(r->body, "port", 1),
+				 .want_gid = (int)json_int(r->body, "gid_index", -1) };
+	snprintf(c->rdma, sizeof(c->rdma), "%s", rdma);
+	verbs_submit(a, &c->call, json_u64(r->body, "deadline_ns", 0));
+}
+
+struct pd_call {
+	struct verbs_call call;
+	struct pd *pd;
+	struct ibv_context *ctx;
+	struct ibv_pd *made;
+};
+
+static void run_pd(struct verbs_call *call)
+{
+	struct pd_call *c = (struct pd_call *)call;
+
+	errno = 0;
+	c->made = ibv_alloc_pd(c->ctx);
+	if (!c->made)
+		call->err = errno ? errno : EIO;
+}
+
+static void finish_pd(struct agent *a, struct verbs_call *call)
+{
+	struct pd_call *c = (struct pd_call *)call;
+	struct pd *pd = c->pd;
+
+	if (!call->cancelled)
+		verbs_record(a, call, NULL);
+	pd->pd = c->made;
+	object_settle(&pd->o, c->made != NULL);
+	if (!c->made)
+		pd->dev->o.users--;
+	verbs_reply(call, json_pack("{s:i}", "life", (int)pd->o.life));
+	json_decref(call->args);
+	free(c);
+}
+
+void op_pd_create(struct agent *a, struct request *r)
+{
+	struct object *dev = object_need(a, r, OBJECT_DEV, "dev"), *o;
+	struct pd_call *c;
+
+	if (!dev)
+		return;
+	o = object_claim(a, r, OBJECT_PD);
+	if (!o)
+		return;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		abort();
+	*c = (struct pd_call){ .call = { .verb = "ibv_alloc_pd", .obj = o, .req = r, .run = run_pd, .finish = finish_pd,
+					 .args = json_pack("{s:s}", "dev", dev->name) },
+			       .pd = (struct pd *)o, .ctx = ((struct dev *)dev)->ctx };
+	c->pd->dev = (struct dev *)dev;
+	dev->users++;
+	verbs_submit(a, &c->call, json_u64(r->body, "deadline_ns", 0));
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+#include "object.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../harness/json.h"
+#include "traffic.h"
+
+const char *const object_type_names[NUM_OBJECT_TYPES] = { "?", "dev", "pd", "mr", "cq", "srq", "qp" };
+
+static const size_t sizes[NUM_OBJECT_TYPES] = {
+	[OBJECT_DEV] = sizeof(struct dev), [OBJECT_PD] = sizeof(struct pd),   [OBJECT_MR] = sizeof(struct mr),
+	[OBJECT_CQ] = sizeof(struct cq),   [OBJECT_SRQ] = sizeof(struct srq), [OBJECT_QP] = sizeof(struct qp),
+};
+
+static char *make_key(enum object_type type, const char *name)
+{
+	size_t len = strlen(name);
+	char *key = malloc(len + 2);
+
+	if (!key)
+		abort();
+	key[0] = (char)('0' + type);
+	memcpy(key + 1, name, len + 1);
+	return key;
+}
+
+struct object *object_find(struct agent *a, enum object_type type, const char *name)
+{
+	char *key = make_key(type, name);
+	struct object *o;
+
+	HASH_FIND_STR(a->objects, key, o);
+	free(key);
+	return o;
+}
+
+struct object *object_need(struct agent *a, struct request *r, enum object_type type, const char *key)
+{
+	const char *name = json_str(r->body, key);
+	struct object *o = name ? object_find(a, type, name) : NULL;
+
+	if (!name)
+		request_fail(r, -EINVAL, "%s: no %s is named", json_str(r->body, "op"), key);
+	else if (!o || !o->alive)
+		request_fail(r, -ENOENT, "%s: there is no %s %s%s", json_str(r->body, "op"), object_type_names[type], name,
+			     o && o->life ? ": it was destroyed" : "");
+	else if (o->busy)
+		request_fail(r, -EBUSY, "%s: another call on %s %s has not returned", json_str(r->body, "op"), object_type_names[type], name);
+	else
+		return o;
+	return NULL;
+}
+
+struct object *object_claim(struct agent *a, struct request *r, enum object_type type)
+{
+	const char *name = json_str(r->body, "name");
+	uint64_t given;
+	struct object *o;
+
+	if (!name || !*name) {
+		request_fail(r, -EINVAL, "%s: no name is given", json_str(r->body, "op"));
+		return NULL;
+	}
+	o = object_find(a, type, name);
+	if (o && (o->alive || o->busy)) {
+		request_fail(r, -EEXIST, "%s: %s %s %s", json_str(r->body, "op"), object_type_names[type], name,
+			     o->busy ? "is busy: another call has not returned" : "lives already");
+		return NULL;
+	}
+	if (!o) {
+		o = calloc(1, sizes[type]);
+		if (!o)
+			abort();
+		o->type = type;
+		o->key = make_key(type, name);
+		o->name = o->key + 1;
+		HASH_ADD_KEYPTR(hh, a->objects, o->key, strlen(o->key), o);
+	}
+	o->busy = true;
+	o->life++;
+	given = json_u64(r->body, "life", 0);
+	if (given > o->life) /* lives that an agent before this one has counted */
+		o->life = (unsigned)given;
+	return o;
+}
+
+void object_settle(struct object *o, bool lives)
+{
+	o->busy = false;
+	o->alive = lives;
+	if (!lives)
+		o->life--;
+}
+
+struct qp *qp_by_qpn(struct agent *a, uint32_t qpn)
+{
+	for (struct object *o = a->objects; o; o = o->hh.next) {
+		struct qp *qp = (struct qp *)o;
+
+		if (o->type == OBJECT_QP && o->alive && qp->qp && qp->qp->qp_num == qpn)
+			return qp;
+	}
+	return NULL;
+}
+
+struct queue *qp_recv_queue(struct qp *qp)
+{
+	return qp->srq ? qp->srq->rq : qp->rq;
+}
+
+uint64_t request_deadline_ns(const struct request *r)
+{
+	uint64_t ns = json_u64(r->body, "deadline_ns", 0);
+
+	return ns ? ns : AGENT_DEADLINE_NS;
+}
+
+void qp_discard(struct agent *a, struct qp *qp)
+{
+	traffic_qp_gone(a, qp);
+	run_flush(a, qp->sq);
+	run_flush(a, qp->rq);
+	queue_discard(qp->sq);
+	queue_discard(qp->rq);
+}
+
+void agent_forget(struct agent *a)
+{
+	struct object *o, *next;
+
+	traffic_forget(a);
+	HASH_ITER(hh, a->objects, o, next) {
+		struct mr *mr = (struct mr *)o;
+
+		HASH_DEL(a->objects, o);
+		if (o->type == OBJECT_MR && mr->addr)
+			munmap(mr->addr, mr->bytes);
+		free(o->key);
+		free(o);
+	}
+	for (unsigned i = 1; i < a->n_queues; i++)
+		queue_free(a->queues[i]);
+	free(a->queues);
+	a->queues = NULL;
+	a->n_queues = 0;
+	for (unsigned i = 1; i < a->n_traffic_names; i++)
+		free(a->traffic_names[i]);
+	free(a->traffic_names);
+	a->traffic_names = NULL;
+	a->n_traffic_names = 0;
+}

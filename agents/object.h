@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Objects by name and life. An object stays in the table after its destruction until everything is released: its next life goes on from
+ * there, and nothing that names it ever points nowhere.
+ *
+ * Busy: a call that makes, changes or destroys it is under way on the verbs thread; the loop leaves its verbs object alone.
+ */
+#ifndef QD_OBJECT_H
+#define QD_OBJECT_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+#include <uthash.h>
+
+#include "agent.h"
+#include "queue.h"
+
+enum object_type {
+	OBJECT_INVALID,
+	OBJECT_DEV,
+	OBJECT_PD,
+	OBJECT_MR,
+	OBJECT_CQ,
+	OBJECT_SRQ,
+	OBJECT_QP,
+	NUM_OBJECT_TYPES,
+};
+extern const char *const object_type_names[NUM_OBJECT_TYPES]; /* "dev" "pd" "mr" "cq" "srq" "qp" */
+
+struct object {
+	char *key;         /* type digit and name */
+	const char *name;  /* inside key */
+	enum object_type type;
+	unsigned life;     /* of the one that lives or lived last; 0: none yet */
+	bool alive, busy;
+	unsigned users;    /* living objects that were made with it */
+	UT_hash_handle hh;
+};
+
+struct dev {
+	struct object o;
+	struct ibv_context *ctx;
+	char rdma[64];           /* "qd0a" */
+	int port, gid_index;
+	union ibv_gid gid;
+	struct ibv_device_attr attr;
+	struct ibv_port_attr port_attr;
+	sd_event_source *async;
+};
+
+struct pd {
+	struct object o;
+	struct dev *dev;
+	struct ibv_pd *pd;
+};
+
+struct mr {
+	struct object o;
+	struct pd *pd;
+	struct ibv_mr *mr;
+	void *addr;              /* stays mapped after deregistration: it can still be looked at */
+	size_t bytes;
+	unsigned access;
+	uint32_t old_lkey, old_rkey; /* of the former life */
+	bool has_old;
+};
+
+struct cq {
+	struct object o;
+	struct dev *dev;
+	struct ibv_cq *cq;
+	struct ibv_comp_channel *channel;
+	sd_event_source *source;   /* completion events */
+	sd_event_source *again;    /* more to poll, after others had their turn */
+	bool manual, hold;
+	unsigned watchers;         /* traffics and drains that need a manual CQ polled */
+	unsigned unacked;
+};
+
+struct srq {
+	struct object o;
+	struct pd *pd;
+	struct ibv_srq *srq;
+	struct queue *rq;
+	uint32_t max_sge, depth;
+};
+
+struct qp {
+	struct object o;
+	struct pd *pd;
+	struct ibv_qp *qp;
+	enum ibv_qp_type type;
+	struct cq *scq, *rcq;
+	struct srq *srq;
+	struct queue *sq, *rq;     /* with an SRQ, rq is its own, and empty */
+	struct ibv_qp_cap cap;
+	bool signal_all;
+	bool dying;                /* its destruction is under way: nothing is posted any more */
+	enum ibv_qp_state state;   /* as last seen */
+	struct traffic *traffic;   /* that runs on it */
+	char rx_name[256];         /* the MR that its receives use, found when they are posted */
+};
+
+/* Borrowed; NULL when there never was one. */
+struct object *object_find(struct agent *a, enum object_type type, const char *name);
+/* The living, idle object that body names at key; else fails the request with what is missing and returns NULL. */
+struct object *object_need(struct agent *a, struct request *r, enum object_type type, const char *key);
+/* The object to be made under body's `name`: busy, life one more. NULL when it lives already (the request is failed). */
+struct object *object_claim(struct agent *a, struct request *r, enum object_type type);
+/* What object_claim began: it lives, or it was refused. */
+void object_settle(struct object *o, bool lives);
+
+struct qp *qp_by_qpn(struct agent *a, uint32_t qpn);
+/* The receive queue that feeds a QP. */
+struct queue *qp_recv_queue(struct qp *qp);
+uint64_t request_deadline_ns(const struct request *r);
+
+/* Frees objects, queues and names; the verbs objects are gone or abandoned. */
+void agent_forget(struct agent *a);
+
+/* Calls a destructor's epilogue: accounts of a QP's work requests when it went to RESET or was destroyed. */
+void qp_discard(struct agent *a, struct qp *qp);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include "payload.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../harness/json.h"
+#include "post.h"
+
+#define FIND_WORK_MAX (1u << 22) /* slots x messages that are compared at most */
+
+static const char letter_of[NUM_PATTERN_SEEN] = { '?', 'i', 'a', 'p', 's' };
+
+void tally_add(struct tally *t, enum pattern_seen seen)
+{
+	t->seen[seen]++;
+	if (t->n_letters < PAYLOAD_LETTERS_MAX)
+		t->letters[t->n_letters++] = letter_of[seen];
+}
+
+json_t *tally_json(const struct tally *t)
+{
+	json_int_t intact = (json_int_t)t->seen[PATTERN_INTACT], absent = (json_int_t)t->seen[PATTERN_ABSENT];
+	json_int_t partial = (json_int_t)t->seen[PATTERN_PARTIAL], stale = (json_int_t)t->seen[PATTERN_STALE];
+
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:s}", "total", intact + absent + partial + stale, "intact", intact, "absent", absent,
+			 "partial", partial, "stale", stale, "indices", t->letters);
+}
+
+struct place {
+	struct mr *mr;
+	uint64_t off, size, stride, slots, count, index;
+	uint32_t tag;
+};
+
+static int parse_place(struct agent *a, const json_t *body, struct place *p, struct error *e)
+{
+	p->mr = post_mr(a, json_str(body, "mr"), e);
+	if (!p->mr)
+		return -ENOENT;
+	p->off = json_u64(body, "off", 0);
+	p->size = json_u64(body, "size", 64);
+	p->count = json_u64(body, "count", 1);
+	p->stride = json_u64(body, "stride", (p->size + 63) & ~63ULL);
+	p->slots = json_u64(body, "slots", p->count);
+	p->tag = (uint32_t)json_int(body, "tag", 0);
+	p->index = json_u64(body, "index", 0);
+	if (p->count == 0 || p->slots == 0)
+		return error_set(e, -EINVAL, "count and slots must be at least 1");
+	return post_check_room(p->mr->bytes, p->off, p->stride, p->slots < p->count ? p->slots : p->count, p->size, e);
+}
+
+static char *place_at(const struct place *p, uint64_t i)
+{
+	return (char *)p->mr->addr + p->off + (i % p->slots) * p->stride;
+}
+
+void op_fill(struct agent *a, struct request *r)
+{
+	struct place p;
+	struct error e = { "" };
+	int rc = parse_place(a, r->body, &p, &e);
+
+	if (rc < 0) {
+		request_fail(r, rc, "fill: %s", e.text);
+		return;
+	}
+	for (uint64_t i = 0; i < p.count; i++)
+		pattern_fill((struct pattern){ .seed = a->seed, .tag = p.tag, .index = p.index + i }, place_at(&p, p.index + i), p.size);
+	request_reply(r, NULL);
+}
+
+/* A former message (stale_tag) that lies there whole is stale, and so is what nobody knows. */
+void op_verify(struct agent *a, struct request *r)
+{
+	struct tally tally = { .n_letters = 0 };
+	struct place p;
+	struct error e = { "" };
+	int rc = parse_place(a, r->body, &p, &e);
+	uint64_t from;
+
+	if (rc < 0) {
+		request_fail(r, rc, "verify: %s", e.text);
+		return;
+	}
+	/* A slot shows the last message that it was given: earlier ones are not asked for. */
+	from = p.count > p.slots ? p.count - p.slots : 0;
+	for (uint64_t i = from; i < p.count; i++) {
+		struct pattern want = { .seed = a->seed, .tag = p.tag, .index = p.index + i };
+
+		tally_add(&tally, pattern_check(want, place_at(&p, p.index + i), p.size));
+	}
+	request_reply(r, tally_json(&tally));
+}
+
+struct finder {
+	struct agent *agent;
+	const struct rx *rx;
+	uint32_t used;      /* slots that ever had a receive in this life */
+	uint64_t size;
+	uint32_t tag;
+	bool *claimed;
+	uint64_t work;
+};
+
+/* The best slot for a message: its own place first, since order is kept within a queue, then all others. */
+static enum pattern_seen find_one(struct finder *f, uint64_t index, uint32_t start)
+{
+	struct pattern want = { .seed = f->agent->seed, .tag = f->tag, .index = index };
+	enum pattern_seen best = PATTERN_ABSENT;
+	uint32_t best_slot = 0;
+
+	for (uint32_t k = 0; k < f->used && f->work < FIND_WORK_MAX; k++) {
+		uint32_t slot = (start + k) % f->used;
+		const char *at = (const char *)f->rx->mr->addr + f->rx->off + (uint64_t)slot * f->rx->stride;
+		enum pattern_seen seen;
+
+		if (f->claimed[slot])
+			continue;
+		f->work++;
+		seen = pattern_check(want, at, f->size);
+		if (seen == PATTERN_INTACT) {
+			best = seen;
+			best_slot = slot;
+			break;
+		}
+		if (seen == PATTERN_PARTIAL && best == PATTERN_ABSENT) {
+			best = seen;
+			best_slot = slot;
+		}
+	}
+	if (best != PATTERN_ABSENT)
+		f->claimed[best_slot] = true;
+	return best;
+}
+
+void op_find(struct agent *a, struct request *r)
+{
+	struct object *o = object_find(a, OBJECT_QP, json_str(r->body, "qp") ? json_str(r->body, "qp") : "");
+	struct tally tally = { .n_letters = 0 };
+	uint64_t count = json_u64(r->body, "count", 1), index0 = json_u64(r->body, "index", 0);
+	struct finder f = { .agent = a, .size = json_u64(r->body, "size", 64), .tag = (uint32_t)json_int(r->body, "tag", 0) };
+	struct queue *q;
+
+	if (!o || !((struct qp *)o)->rq) {
+		request_fail(r, -ENOENT, "find: there is no qp %s", json_str(r->body, "qp") ? json_str(r->body, "qp") : "");
+		return;
+	}
+	q = qp_recv_queue((struct qp *)o);
+	f.rx = &q->rx;
+	f.used = q->rx.mr ? q->rx.slots : 0;
+	if (q->rx.mr && (f.size > q->rx.stride || q->rx.off + (uint64_t)(f.used - 1) * q->rx.stride + f.size > q->rx.mr->bytes)) {
+		request_fail(r, -ERANGE, "find: %s: messages of %llu bytes do not fit into its receive slots of %u", o->name,
+			     (unsigned long long)f.size, q->rx.stride);
+		return;
+	}
+	f.claimed = calloc(f.used ? f.used : 1, sizeof(*f.claimed));
+	if (!f.claimed)
+		abort();
+	for (uint64_t i = 0; i < count; i++) {
+		enum pattern_seen seen = find_one(&f, index0 + i, f.used ? (uint32_t)(i % f.used) : 0);
+
+		tally_add(&tally, seen);
+	}
+	free(f.claimed);
+	if (f.work >= FIND_WORK_MAX)
+		request_fail(r, -E2BIG, "find: %s: %llu messages in %u slots are too many to look for", o->name, (unsigned long long)count, f.used);
+	else
+		request_reply(r, tally_json(&tally));
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+
+#include "../harness/json.h"
+#include "../harness/pattern.h"
+#include "../harness/units.h"
+#include "post.h"
+
+int rx_lkey(struct agent *a, const struct queue *q, uint32_t *ret, struct error *e)
+{
+	(void)a;
+	return post_lkey(NULL, q->rx.mr, ret, e);
+}
+
+/* The first time in a life that a slot is used it is wiped: what an earlier life left there is no message of this one. Later rounds leave it,
+ * for somebody may still want to look at what lies there. */
+static void wipe(struct agent *a, const struct queue *q, uint64_t at)
+{
+	const struct rx *rx = &q->rx;
+
+	if (q->next < rx->slots && at < rx->mr->bytes)
+		pattern_fill((struct pattern){ .seed = a->seed }, (char *)rx->mr->addr + at,
+			     rx->size < rx->mr->bytes - at ? rx->size : rx->mr->bytes - at);
+}
+
+static int post_one(struct agent *a, struct qp *qp, struct srq *srq, struct queue *q, uint32_t lkey, bool *ret_bad)
+{
+	const struct rx *rx = &q->rx;
+	uint64_t at = rx->off + (uint64_t)(q->next % rx->slots) * rx->stride;
+	struct ibv_sge sge[POST_SGE_MAX];
+	struct ibv_recv_wr wr = { .wr_id = queue_wr_id(q, WRID_RECV, 0), .sg_list = sge, .num_sge = (int)rx->sge }, *bad = NULL;
+	int err;
+
+	wipe(a, q, at);
+	post_split(sge, rx->sge, (uintptr_t)rx->mr->addr + at, rx->size, lkey);
+	err = srq ? ibv_post_srq_recv(srq->srq, &wr, &bad) : ibv_post_recv(qp->qp, &wr, &bad);
+	if (err < 0)
+		err = err == -1 && errno ? errno : -err;
+	if (!err)
+		queue_accept(q, 1, &(struct wr){ .kind = WRID_RECV, .signaled = true });
+	*ret_bad = err != 0;
+	return err;
+}
+
+int recv_post_one(struct agent *a, struct qp *qp, struct queue *q, uint32_t lkey)
+{
+	bool bad;
+
+	return post_one(a, qp, qp->srq, q, lkey, &bad);
+}
+
+void recv_post_list(struct agent *a, struct qp *qp, struct srq *srq, struct queue *q, uint32_t lkey, struct post_result *res)
+{
+	res->t_first_ns = res->t_last_ns = now_ns();
+	res->bad = -1;
+	for (unsigned i = 0; i < res->count; i++) {
+		uint64_t wr_id = queue_wr_id(q, WRID_RECV, 0);
+		bool bad;
+
+		res->err = post_one(a, qp, srq, q, lkey, &bad);
+		res->t_last_ns = now_ns();
+		if (bad) {
+			res->bad = (int)i;
+			return;
+		}
+		if (res->accepted++ == 0)
+			res->first = wr_id;
+		res->last = wr_id;
+	}
+}
+
+int rx_parse(struct agent *a, const json_t *body, const struct rx_keys *k, const char *def_mr, struct rx *ret, struct error *e)
+{
+	const char *name = json_str(body, k->mr);
+	struct rx rx = *ret;
+	bool changed = name || json_object_get(body, k->size) || json_object_get(body, k->stride) || json_object_get(body, k->slots);
+	int rc;
+
+	if (rx.mr && !changed && rx.mr->mr)
+		return 0;
+	rx.mr = post_mr(a, name ? name : rx.mr ? rx.mr->o.name : def_mr, e);
+	if (!rx.mr)
+		return -ENOENT;
+	rx.size = (uint32_t)json_int(body, k->size, rx.size ? (int64_t)rx.size : 64);
+	rx.stride = (uint32_t)json_int(body, k->stride, (rx.size + 63) & ~63);
+	if (rx.stride == 0)
+		rx.stride = 64;
+	rx.off = json_u64(body, "off", 0);
+	rx.slots = (uint32_t)json_int(body, k->slots, (int64_t)((rx.mr->bytes - rx.off) / rx.stride));
+	rx.sge = (unsigned)json_int(body, "sge", 1);
+	if (rx.sge > POST_SGE_MAX)
+		return error_set(e, -EINVAL, "sge is %u, at most %u", rx.sge, POST_SGE_MAX);
+	rc = post_check_room(rx.mr->bytes, rx.off, rx.stride, rx.slots, rx.size, e);
+	if (rc < 0)
+		return error_prefix(e, rc, "%s", rx.mr->o.name);
+	*ret = rx;
+	return 0;
+}
+
+static const struct rx_keys keys = { "mr", "size", "stride", "slots" };
+
+void op_post_recv(struct agent *a, struct request *r)
+{
+	bool shared = json_str(r->body, "srq") != NULL;
+	struct object *o = object_need(a, r, shared ? OBJECT_SRQ : OBJECT_QP, shared ? "srq" : "qp");
+	int64_t count = json_int(r->body, "count", 1);
+	struct post_result res = { .count = (unsigned)count };
+	struct qp *qp = shared ? NULL : (struct qp *)o;
+	struct srq *srq = shared ? (struct srq *)o : NULL;
+	struct error e = { "" };
+	struct queue *q;
+	uint32_t lkey;
+	json_t *f;
+
+	if (!o)
+		return;
+	q = shared ? srq->rq : qp->rq;
+	if (count < 1 || count > POST_COUNT_MAX) {
+		request_fail(r, -EINVAL, "post_recv: count is %lld, must be 1 to %u", (long long)count, POST_COUNT_MAX);
+		return;
+	}
+	if (rx_parse(a, r->body, &keys, shared ? NULL : qp->rx_name, &q->rx, &e) < 0 || post_lkey(r->body, q->rx.mr, &lkey, &e) < 0) {
+		request_fail(r, -EINVAL, "post_recv: %s: %s", o->name, e.text);
+		return;
+	}
+	recv_post_list(a, qp, srq, q, lkey, &res);
+	f = json_pack("{s:s, s:I, s:b}", "op", "RECV", "size", (json_int_t)q->rx.size, "signaled", 1);
+	json_object_set(f, "as", json_object_get(r->body, "as"));
+	json_object_set(f, "by", json_object_get(r->body, "by"));
+	post_record(a, q, &res, f);
+	if (res.err)
+		request_fail_with(r, -res.err, post_reply(&res), "%s: %s: %s", shared ? "ibv_post_srq_recv" : "ibv_post_recv", o->name,
+				  strerror(res.err));
+	else
+		request_reply(r, post_reply(&res));
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "../harness/json.h"
+#include "object.h"
+#include "verbs_thread.h"
+
+struct srq_call {
+	struct verbs_call call;
+	struct srq *srq;
+	struct ibv_pd *pd;
+	struct ibv_srq_init_attr init;
+	uint32_t limit;
+	struct ibv_srq *made;
+};
+
+static void run_create(struct verbs_call *call)
+{
+	struct srq_call *c = (struct srq_call *)call;
+	struct ibv_srq_attr attr = { .srq_limit = c->limit };
+
+	errno = 0;
+	c->made = ibv_create_srq(c->pd, &c->init);
+	if (!c->made) {
+		call->err = errno ? errno : EIO;
+		return;
+	}
+	if (c->limit) {
+		call->verb = "ibv_modify_srq";
+		call->err = ibv_modify_srq(c->made, &attr, IBV_SRQ_LIMIT);
+	}
+}
+
+static void finish_create(struct agent *a, struct verbs_call *call)
+{
+	struct srq_call *c = (struct srq_call *)call;
+	struct srq *srq = c->srq;
+	json_t *ret = NULL;
+
+	if (c->made)
+		ret = json_pack("{s:i, s:I}", "life", (int)srq->o.life, "depth", (json_int_t)c->init.attr.max_wr);
+	if (!call->cancelled)
+		verbs_record(a, call, json_incref(ret));
+	object_settle(&srq->o, c->made != NULL);
+	if (c->made) {
+		srq->srq = c->made;
+		srq->max_sge = c->init.attr.max_sge;
+		srq->depth = c->init.attr.max_wr;
+		if (!srq->rq)
+			srq->rq = queue_new(a, srq->o.name, NULL, false);
+		queue_begin(srq->rq, srq->o.life);
+	} else {
+		srq->pd->o.users--;
+	}
+	verbs_reply(call, ret);
+	json_decref(call->args);
+	free(c);
+}
+
+void op_srq_create(struct agent *a, struct request *r)
+{
+	struct object *pd = object_need(a, r, OBJECT_PD, "pd"), *o;
+	struct srq_call *c;
+
+	if (!pd)
+		return;
+	o = object_claim(a, r, OBJECT_SRQ);
+	if (!o)
+		return;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		abort();
+	*c = (struct srq_call){ .call = { .verb = "ibv_create_srq", .obj = o, .req = r, .run = run_create, .finish = finish_create,
+					  .args = json_pack("{s:s, s:I}", "pd", pd->name, "depth", json_int(r->body, "depth", 64)) },
+				.srq = (struct srq *)o, .pd = ((struct pd *)pd)->pd,
+				.init = { .attr = { .max_wr = (uint32_t)json_int(r->body, "depth", 64),
+						    .max_sge = (uint32_t)json_int(r->body, "max_sge", 1) } },
+				.limit = (uint32_t)json_int(r->body, "limit", 0) };
+	c->srq->pd = (struct pd *)pd;
+	pd->users++;
+	verbs_submit(a, &c->call, json_u64(r->body, "deadline_ns", 0));
+}

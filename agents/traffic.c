@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: MIT */
+#include "traffic.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "../harness/json.h"
+#include "../harness/loop.h"
+#include "../harness/names.h"
+#include "../harness/pattern.h"
+#include "../harness/units.h"
+#include "cq.h"
+#include "object.h"
+#include "post.h"
+
+static void pump(struct traffic *t);
+
+struct traffic *traffic_find(struct agent *a, const char *as, const struct qp *qp)
+{
+	struct traffic *t;
+
+	LL_FOREACH2(a->traffics, t, link) {
+		if (strcmp(t->as, as) == 0 && (!qp || t->qp == qp))
+			return t;
+	}
+	return NULL;
+}
+
+static uint16_t name_number(struct agent *a, const char *as)
+{
+	unsigned n = a->n_traffic_names ? a->n_traffic_names : 1;
+	char **grown;
+
+	for (unsigned i = 1; i < a->n_traffic_names; i++) {
+		if (strcmp(a->traffic_names[i], as) == 0)
+			return (uint16_t)i;
+	}
+	grown = realloc(a->traffic_names, (n + 1) * sizeof(*grown));
+	if (!grown || n > UINT16_MAX)
+		abort();
+	grown[0] = NULL;
+	grown[n] = strdup(as);
+	a->traffic_names = grown;
+	a->n_traffic_names = n + 1;
+	return (uint16_t)n;
+}
+
+struct traffic *traffic_make(struct agent *a, const char *as, struct qp *qp)
+{
+	struct traffic *t = traffic_find(a, as, qp);
+	struct traffic *link = t ? t->link : NULL;
+	char *name = t ? t->as : strdup(as);
+
+	if (t)
+		json_decref(t->first_error);
+	else
+		t = calloc(1, sizeof(*t));
+	if (!t || !name)
+		abort();
+	if (!link && !traffic_find(a, as, qp))
+		LL_PREPEND2(a->traffics, t, link);
+	link = t->link;
+	*t = (struct traffic){ .agent = a, .as = name, .number = name_number(a, as), .state = TRAFFIC_PREPARED, .qp = qp, .link = link };
+	return t;
+}
+
+uint64_t traffic_slot(const struct traffic *t, enum traffic_quarter q, uint64_t i)
+{
+	return (uint64_t)q * t->quarter + i % t->nslots * t->stride;
+}
+
+static char *slot_at(const struct traffic *t, enum traffic_quarter q, uint64_t i)
+{
+	return (char *)t->mr->addr + traffic_slot(t, q, i);
+}
+
+static struct pattern message_pattern(const struct traffic *t, uint32_t tag, uint64_t index)
+{
+	return (struct pattern){ .seed = t->agent->seed, .tag = tag, .index = index };
+}
+
+static void report_span(struct agent *a, const struct traffic *t, struct queue *q, struct span *s, enum wrid_kind kind, const char *op)
+{
+	struct wrid id = { .life = s->life, .queue = q->number, .kind = kind, .seq = s->first };
+	struct post_result res = { .count = s->n, .accepted = s->n, .bad = -1, .t_first_ns = s->t_first_ns, .t_last_ns = s->t_last_ns };
+
+	if (s->n == 0)
+		return;
+	res.first = wrid_encode(id);
+	id.seq += s->n - 1;
+	res.last = wrid_encode(id);
+	s->n = 0;
+	post_record(a, q, &res,
+		    json_pack("{s:s, s:I, s:b, s:s, s:s, s:I}", "op", op, "size", (json_int_t)t->size, "signaled", 1, "by", "traffic",
+			      "traffic", t->as, "tag", (json_int_t)t->tag));
+}
+
+static void report_posts(struct traffic *t)
+{
+	report_span(t->agent, t, t->qp->sq, &t->sent_span, WRID_TRAFFIC, t->n_ops == 1 ? name_of(&names_op, t->ops[0]) : "MIXED");
+	report_span(t->agent, t, qp_recv_queue(t->qp), &t->recv_span, WRID_RECV, "RECV");
+}
+
+void traffic_report_posts(struct agent *a, uint16_t number)
+{
+	struct traffic *t;
+
+	LL_FOREACH2(a->traffics, t, link) {
+		if (t->number == number)
+			report_posts(t);
+	}
+}
+
+static void span_add(struct traffic *t, struct span *s, const struct queue *q, uint32_t seq, uint64_t now)
+{
+	if (s->n && (s->life != q->life || s->first + s->n != seq))
+		report_posts(t);
+	if (s->n == 0)
+		*s = (struct span){ .first = seq, .life = q->life, .t_first_ns = now };
+	s->n++;
+	s->t_last_ns = now;
+}
+
+static void note_error(struct traffic *t, json_t *what)
+{
+	if (t->first_error)
+		json_decref(what);
+	else
+		t->first_error = what;
+}
+
+json_t *traffic_json(const struct traffic *t)
+{
+	json_t *f = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "as", t->as, "from", t->qp->o.name, "sent",
+			      (json_int_t)t->next, "done", (json_int_t)t->done, "received", (json_int_t)t->received, "errors",
+			      (json_int_t)t->errors, "bad_payload", (json_int_t)t->bad_payload, "bytes", (json_int_t)t->bytes, "gap_max_ns",
+			      (json_int_t)t->gap_max_ns, "p50_ns", (json_int_t)hist_quantile(&t->latency, 500), "p99_ns",
+			      (json_int_t)hist_quantile(&t->latency, 990));
+
+	if (t->first_error)
+		json_object_set(f, "first_error", t->first_error);
+	return f;
+}
+
+void traffic_end(struct traffic *t, int rc, const char *phase, const char *text)
+{
+	struct request *req = t->req;
+	struct agent *a = t->agent;
+	json_t *f;
+
+	if (t->state != TRAFFIC_RUNNING)
+		return;
+	t->state = TRAFFIC_ENDED;
+	t->req = NULL;
+	t->qp->traffic = NULL;
+	t->deadline = sd_event_source_disable_unref(t->deadline);
+	t->pace = sd_event_source_disable_unref(t->pace);
+	cq_unwatch(t->qp->scq);
+	cq_unwatch(t->qp->rcq);
+	if (text)
+		note_error(t, json_pack("{s:s}", "text", text));
+	report_posts(t);
+	run_flush(a, t->qp->sq);
+	run_flush(a, qp_recv_queue(t->qp));
+	f = traffic_json(t);
+	json_object_set_new(f, "phase", json_string(phase));
+	agent_record(a, now_ns(), "traffic", t->qp->o.name, t->qp->o.life, f);
+	if (!req)
+		return;
+	if (rc < 0)
+		request_fail_with(req, rc, traffic_json(t), "traffic %s of %s: %s", t->as, t->qp->o.name, text ? text : strerror(-rc));
+	else
+		request_reply(req, traffic_json(t));
+}
+
+static void progress(struct traffic *t, uint64_t now)
+{
+	if (now - t->progress_ns > t->gap_max_ns)
+		t->gap_max_ns = now - t->progress_ns;
+	t->progress_ns = now;
+}
+
+static void settle(struct traffic *t)
+{
+	bool all_sent = !t->tx || t->stopping || (t->messages && t->done == t->messages);
+
+	if (t->state != TRAFFIC_RUNNING)
+		return;
+	if (t->stopping ? t->outstanding == 0 : all_sent && t->arrived >= t->expect)
+		traffic_end(t, 0, t->stopping ? "stop" : "end", NULL);
+}
+
+void traffic_wind_up(struct traffic *t)
+{
+	t->stopping = true;
+	settle(t);
+}
+
+static int op_of(const struct traffic *t, uint64_t index)
+{
+	return t->ops[index % t->n_ops];
+}
+
+/* The message number of the peer's n-th SEND: both ends take the same operations in turn. */
+static uint64_t index_of_send(const struct traffic *t, uint64_t n)
+{
+	unsigned per_turn = 0, left;
+
+	for (unsigned i = 0; i < t->n_ops; i++)
+		per_turn += t->ops[i] == IBV_WR_SEND;
+	if (!per_turn)
+		return n;
+	left = (unsigned)(n % per_turn);
+	for (unsigned i = 0; i < t->n_ops; i++) {
+		if (t->ops[i] == IBV_WR_SEND && left-- == 0)
+			return n / per_turn * t->n_ops + i;
+	}
+	return n;
+}
+
+/* The peer's n-th SEND shows that it had taken ours up to n - window: no more than two windows are ever without a receive. */
+static bool send_may_go(const struct traffic *t)
+{
+	return !t->rx || t->arrived >= t->expect || t->sends < t->arrived + t->window;
+}
+
+static int on_pace(sd_event_source *source, uint64_t usec, void *user)
+{
+	(void)source;
+	(void)usec;
+	pump(user);
+	return 0;
+}
+
+static bool paced(struct traffic *t)
+{
+	uint64_t now;
+
+	if (!t->interval_ns)
+		return true;
+	now = now_ns();
+	if (now >= t->due_ns) {
+		t->due_ns = t->due_ns + t->interval_ns > now ? t->due_ns + t->interval_ns : now + t->interval_ns;
+		return true;
+	}
+	if (t->pace) {
+		sd_event_source_set_time(t->pace, t->due_ns / NSEC_PER_USEC + 1);
+		sd_event_source_set_enabled(t->pace, SD_EVENT_ONESHOT);
+	} else if (loop_timer(t->agent->loop, t->due_ns, on_pace, t, &t->pace) < 0) {
+		abort(); /* no memory */
+	}
+	return false;
+}
+
+static bool may_post(const struct traffic *t)
+{
+	if (t->state != TRAFFIC_RUNNING || !t->tx || t->stopping || t->outstanding >= t->depth || t->qp->dying)
+		return false;
+	if (t->messages && t->next >= t->messages)
+		return false;
+	return op_of(t, t->next) != IBV_WR_SEND || send_may_go(t);
+}
+
+static void build(const struct traffic *t, uint64_t index, struct ibv_send_wr *wr, struct ibv_sge *sge)
+{
+	int op = op_of(t, index);
+	enum traffic_quarter local = op == IBV_WR_RDMA_READ ? TRAFFIC_READ_LANDING : TRAFFIC_SOURCE;
+	char *at = slot_at(t, local, index);
+
+	*sge = (struct ibv_sge){ .addr = (uintptr_t)at, .length = t->size, .lkey = t->lkey };
+	*wr = (struct ibv_send_wr){ .wr_id = queue_wr_id(t->qp->sq, WRID_TRAFFIC, 0), .sg_list = sge, .num_sge = 1,
+				    .opcode = (enum ibv_wr_opcode)op, .send_flags = IBV_SEND_SIGNALED };
+	pattern_fill(message_pattern(t, op == IBV_WR_RDMA_READ ? 0 : t->tag, index), at, t->size);
+	if (op == IBV_WR_SEND)
+		return;
+	wr->wr.rdma.rkey = t->rkey;
+	wr->wr.rdma.remote_addr = t->raddr + traffic_slot(t, op == IBV_WR_RDMA_READ ? TRAFFIC_READABLE_HERE : TRAFFIC_WRITTEN, index);
+}
+
+/* 0 when the next message went out. */
+static int post_next(struct traffic *t)
+{
+	struct queue *q = t->qp->sq;
+	struct ibv_send_wr wr, *bad = NULL;
+	struct ibv_sge sge;
+	uint64_t now;
+	int err;
+
+	build(t, t->next, &wr, &sge);
+	err = ibv_post_send(t->qp->qp, &wr, &bad);
+	if (err)
+		return err < 0 ? (errno ? errno : EIO) : err;
+	now = now_ns();
+	span_add(t, &t->sent_span, q, q->next, now);
+	queue_accept(q, 1, &(struct wr){ .index = t->next, .t_ns = now, .traffic = t->number, .kind = WRID_TRAFFIC, .signaled = true });
+	t->sends += op_of(t, t->next) == IBV_WR_SEND;
+	t->next++;
+	t->outstanding++;
+	return 0;
+}
+
+static void pump(struct traffic *t)
+{
+	while (may_post(t) && paced(t)) {
+		int err = post_next(t);
+
+		if (err == ENOMEM && t->outstanding) /* others use the queue as well: the next completion makes room */
+			return;
+		if (!err)
+			continue;
+		t->errors++;
+		note_error(t, json_pack("{s:s, s:I, s:i}", "op", name_of(&names_op, op_of(t, t->next)), "index", (json_int_t)t->next, "errno", err));
+		traffic_end(t, -err, "end", NULL);
+		return;
+	}
+}
+
+void traffic_turn(struct agent *a)
+{
+	struct traffic *t;
+
+	LL_FOREACH2(a->traffics, t, link) {
+		settle(t);
+		pump(t);
+	}
+}
+
+static int on_deadline(sd_event_source *source, uint64_t usec, void *user)
+{
+	(void)source;
+	(void)usec;
+	traffic_end(user, -ETIMEDOUT, "end", "its deadline passed");
+	return 0;
+}
+
+void traffic_start(struct traffic *t)
+{
+	uint64_t deadline_ns = json_u64(t->req->body, "deadline_ns", t->background ? 0 : 30 * NSEC_PER_SEC);
+
+	t->state = TRAFFIC_RUNNING;
+	t->qp->traffic = t;
+	t->progress_ns = t->due_ns = now_ns();
+	if (deadline_ns && loop_timer(t->agent->loop, t->progress_ns + deadline_ns, on_deadline, t, &t->deadline) < 0)
+		abort(); /* no memory */
+	if (t->background) {
+		struct request *req = t->req;
+
+		t->req = NULL;
+		request_reply(req, json_pack("{s:b}", "started", 1));
+	}
+	cq_watch(t->qp->scq);
+	cq_watch(t->qp->rcq);
+	pump(t);
+	cq_arm(t->agent, t->qp->scq);
+	cq_arm(t->agent, t->qp->rcq);
+	settle(t);
+}
+
+static void completion_error(struct traffic *t, const char *op, uint64_t index, const struct ibv_wc *wc)
+{
+	t->errors++;
+	note_error(t, json_pack("{s:s, s:I, s:s}", "op", op, "index", (json_int_t)index, "status", name_of(&names_status, (int)wc->status)));
+	traffic_end(t, -EIO, "end", NULL);
+}
+
+void traffic_sent(struct agent *a, struct queue *q, const struct wr *wr, const struct ibv_wc *wc, uint64_t t_ns)
+{
+	struct traffic *t = q->qp->traffic;
+	int op;
+
+	(void)a;
+	if (!t || t->number != wr->traffic) /* it has ended; the record tells whose it was */
+		return;
+	op = op_of(t, wr->index);
+	t->outstanding--;
+	if (wc->status != IBV_WC_SUCCESS) {
+		completion_error(t, name_of(&names_op, op), wr->index, wc);
+		return;
+	}
+	t->done++;
+	t->bytes += t->size;
+	hist_add(&t->latency, t_ns - wr->t_ns);
+	progress(t, t_ns);
+	if (op == IBV_WR_RDMA_READ) {
+		struct pattern want = message_pattern(t, t->peer_tag, TRAFFIC_READABLE + wr->index % t->nslots);
+
+		if (pattern_check(want, slot_at(t, TRAFFIC_READ_LANDING, wr->index), t->size) != PATTERN_INTACT) {
+			t->bad_payload++;
+			note_error(t, json_pack("{s:s, s:I, s:s}", "op", "READ", "index", (json_int_t)wr->index, "text", "payload is not the peer's"));
+		}
+	}
+}
+
+struct traffic *traffic_receiver(struct agent *a, struct queue *q, const struct ibv_wc *wc, uint16_t *ret_number)
+{
+	struct qp *qp = q->qp ? q->qp : qp_by_qpn(a, wc->qp_num);
+	struct traffic *t = qp ? qp->traffic : NULL;
+
+	if (!t || !t->rx)
+		return NULL;
+	if (wc->status != IBV_WC_SUCCESS)
+		return t;
+	if (wc->opcode != IBV_WC_RECV) /* a WRITE_WITH_IMM of somebody else */
+		return NULL;
+	*ret_number = t->number;
+	return t;
+}
+
+void traffic_received(struct traffic *t, struct queue *q, uint32_t seq, const struct ibv_wc *wc, uint64_t t_ns)
+{
+	const struct rx *rx = &q->rx;
+	uint64_t index = index_of_send(t, t->arrived);
+	const char *at = (const char *)rx->mr->addr + rx->off + (uint64_t)(seq % rx->slots) * rx->stride;
+	int err;
+
+	if (t->state != TRAFFIC_RUNNING)
+		return;
+	if (wc->status != IBV_WC_SUCCESS) {
+		completion_error(t, "RECV", index, wc);
+		return;
+	}
+	t->arrived++;
+	if (!t->tx)
+		progress(t, t_ns);
+	if (wc->byte_len == t->size && pattern_check(message_pattern(t, t->peer_tag, index), at, t->size) == PATTERN_INTACT) {
+		t->received++;
+	} else {
+		t->bad_payload++;
+		note_error(t, json_pack("{s:s, s:I, s:s}", "op", "RECV", "index", (json_int_t)index, "text", "payload is not the peer's"));
+	}
+	if (t->qp->dying)
+		return;
+	err = recv_post_one(t->agent, t->qp, q, t->recv_lkey);
+	if (!err)
+		span_add(t, &t->recv_span, q, q->next - 1, now_ns());
+	else
+		note_error(t, json_pack("{s:s, s:I, s:i}", "op", "RECV", "index", (json_int_t)index, "errno", err));
+}
+
+void traffic_qp_gone(struct agent *a, struct qp *qp)
+{
+	(void)a;
+	if (qp->traffic)
+		traffic_end(qp->traffic, -ECANCELED, "end", "its QP was reset or destroyed");
+}
+
+void traffic_forget(struct agent *a)
+{
+	struct traffic *t, *next;
+
+	LL_FOREACH_SAFE2(a->traffics, t, next, link) {
+		sd_event_source_disable_unref(t->deadline);
+		sd_event_source_disable_unref(t->pace);
+		json_decref(t->first_error);
+		free(t->as);
+		free(t);
+	}
+	a->traffics = NULL;
+}

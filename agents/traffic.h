@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checked messages between a QP and its peer. The engine (traffic.c) posts, takes completions, checks and accounts; the requests
+ * (traffic_ops.c) start, stop and ask. Layout and flow control: formats.md, "Traffic".
+ */
+#ifndef QD_TRAFFIC_H
+#define QD_TRAFFIC_H
+
+#include <infiniband/verbs.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+#include "hist.h"
+
+#define TRAFFIC_OPS_MAX 16u
+#define TRAFFIC_READABLE (1ULL << 40) /* message number of what lies readable in slot 0 */
+
+struct agent;
+struct mr;
+struct qp;
+struct queue;
+struct request;
+struct wr;
+
+enum traffic_state { TRAFFIC_INVALID, TRAFFIC_PREPARED, TRAFFIC_RUNNING, TRAFFIC_ENDED, NUM_TRAFFIC_STATES };
+
+/* Consecutive posts not yet reported. */
+struct span {
+	uint32_t first, n;
+	unsigned life;
+	uint64_t t_first_ns, t_last_ns;
+};
+
+struct traffic {
+	struct agent *agent;
+	char *as;
+	uint16_t number;          /* of its name, in struct wr */
+	enum traffic_state state;
+	struct qp *qp;
+	struct mr *mr;
+	uint32_t tag, peer_tag, size;
+	uint64_t stride, quarter, nslots;
+
+	int ops[TRAFFIC_OPS_MAX]; /* IBV_WR_* */
+	unsigned n_ops;
+	bool tx, rx, background, stopping;
+	uint64_t messages;        /* to send; 0: until stopped */
+	uint64_t expect;          /* SENDs from the peer; UINT64_MAX: any number */
+	unsigned depth, window;
+	uint64_t raddr;
+	uint32_t rkey, lkey, recv_lkey;
+	uint64_t interval_ns, due_ns;
+
+	uint64_t next;            /* message to be posted */
+	uint64_t sends;           /* of them SENDs */
+	uint64_t outstanding;
+	uint64_t arrived;         /* SENDs of the peer, intact or not */
+	struct span sent_span, recv_span;
+
+	uint64_t done, errors, bad_payload, bytes, received, gap_max_ns, progress_ns;
+	struct hist latency;
+	json_t *first_error;
+
+	struct request *req;      /* answered at the end */
+	sd_event_source *deadline, *pace;
+	struct traffic *link;     /* in agent->traffics */
+};
+
+/* The traffic named `as`, on this QP when one is given. */
+struct traffic *traffic_find(struct agent *a, const char *as, const struct qp *qp);
+/* Makes it, or an ended or prepared one anew. */
+struct traffic *traffic_make(struct agent *a, const char *as, struct qp *qp);
+void traffic_start(struct traffic *t);
+/* No new messages; ends when its own sends are done. */
+void traffic_wind_up(struct traffic *t);
+/* rc of the answer; text (may be NULL) is why, for first_error when there is none yet. */
+void traffic_end(struct traffic *t, int rc, const char *phase, const char *text);
+json_t *traffic_json(const struct traffic *t);
+/* The slot of message i in one of the four quarters. */
+enum traffic_quarter { TRAFFIC_SOURCE, TRAFFIC_READABLE_HERE, TRAFFIC_WRITTEN, TRAFFIC_READ_LANDING };
+uint64_t traffic_slot(const struct traffic *t, enum traffic_quarter q, uint64_t i);
+
+/* From completion queues. */
+struct traffic *traffic_receiver(struct agent *a, struct queue *q, const struct ibv_wc *wc, uint16_t *ret_number);
+void traffic_received(struct traffic *t, struct queue *q, uint32_t seq, const struct ibv_wc *wc, uint64_t t_ns);
+void traffic_sent(struct agent *a, struct queue *q, const struct wr *wr, const struct ibv_wc *wc, uint64_t t_ns);
+/* After a batch of completions: posts what may be posted, ends what is done. */
+void traffic_turn(struct agent *a);
+
+/* Reports the posts of every traffic of that name that are not yet reported. */
+void traffic_report_posts(struct agent *a, uint16_t number);
+void traffic_qp_gone(struct agent *a, struct qp *qp);
+void traffic_forget(struct agent *a);
+
+#endif

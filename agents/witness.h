@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* A periodic timer whose lateness tells how late this machine is at anything. */
+#ifndef QD_WITNESS_H
+#define QD_WITNESS_H
+
+#include <jansson.h>
+
+struct agent;
+struct witness;
+
+void witness_free(struct witness *w);
+/* {"samples","late_max_ns","late_p99_ns","period_ns"}; NULL when none runs. */
+json_t *witness_json(const struct witness *w);
+
+#endif
