@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* Golden files: testdata/run is a run folder (a title that tries to break out, a killed case, a torn line); golden.* is what each format makes of
+ * it. QPDRILL_GOLDEN=write writes them anew. */
+#include "report.h"
+
+#include <errno.h>
+#include <libxml/parser.h>
+#include <libxml/xmlschemas.h>
+#include <libxml/xpath.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../harness/json.h"
+#include "../harness/test.h"
+#include "report_util.h"
+
+#define DATA "reports/testdata/"
+
+static char *render(const char *format, size_t *ret_len)
+{
+	struct report_run run;
+	struct error e = { "" };
+	char *text = NULL;
+	FILE *out = open_memstream(&text, ret_len);
+	int rc = report_load(DATA "run", &run, &e);
+
+	ROW_ASSERT(rc == 0, "%s", e.text);
+	if (!rc) {
+		rc = report_find(format)->write(&run, out, false, &e);
+		ROW_ASSERT(rc == 0, "%s", e.text);
+		report_release(&run);
+	}
+	fclose(out);
+	return text;
+}
+
+static char *read_whole(const char *path)
+{
+	FILE *in = fopen(path, "r");
+	char *text = calloc(1, 1 << 20);
+
+	if (in) {
+		if (fread(text, 1, (1 << 20) - 1, in) == 0)
+			*text = 0;
+		fclose(in);
+	}
+	return text;
+}
+
+static void test_golden(void)
+{
+	static const char *const formats[] = { "text", "json", "junit" };
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		char path[256], *seen, *expected;
+		size_t len;
+
+		snprintf(path, sizeof(path), DATA "golden.%s", formats[i]);
+		seen = render(formats[i], &len);
+		if (getenv("QPDRILL_GOLDEN") && !strcmp(getenv("QPDRILL_GOLDEN"), "write")) {
+			FILE *out = fopen(path, "w");
+
+			CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+			CU_ASSERT(fwrite(seen, 1, len, out) == len);
+			fclose(out);
+		}
+		expected = read_whole(path);
+		ROW_ASSERT(!strcmp(seen, expected), "%s differs; seen:\n%s", path, seen);
+		free(seen);
+		free(expected);
+	}
+}
+
+static void silent(void *user, const char *fmt, ...)
+{
+	(void)user;
+	(void)fmt;
+}
+
+/* 0: valid. */
+static int validate(xmlDocPtr doc)
+{
+	xmlSchemaParserCtxtPtr parser = xmlSchemaNewParserCtxt(DATA "junit.xsd");
+	xmlSchemaPtr schema = xmlSchemaParse(parser);
+	xmlSchemaValidCtxtPtr valid = schema ? xmlSchemaNewValidCtxt(schema) : NULL;
+	int rc = -1;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(valid);
+	xmlSchemaSetValidErrors(valid, silent, silent, NULL);
+	rc = xmlSchemaValidateDoc(valid, doc);
+	xmlSchemaFreeValidCtxt(valid);
+	xmlSchemaFree(schema);
+	xmlSchemaFreeParserCtxt(parser);
+	return rc;
+}
+
+static double count(xmlDocPtr doc, const char *xpath)
+{
+	xmlXPathContextPtr context = xmlXPathNewContext(doc);
+	xmlXPathObjectPtr result = xmlXPathEvalExpression(BAD_CAST xpath, context);
+	double n = result ? xmlXPathCastToNumber(result) : -1;
+
+	xmlXPathFreeObject(result);
+	xmlXPathFreeContext(context);
+	return n;
+}
+
+static const struct xpath_row {
+	const char *xpath;
+	double n;
+} xpath_rows[] = {
+	{ "count(//testcase)", 7 },
+	{ "count(//testcase[failure])", 1 },
+	{ "count(//testcase[error])", 3 },
+	{ "count(//testcase[skipped])", 1 },
+	{ "count(//script)", 0 },
+	{ "number(//testsuite/@tests)", 7 },
+	{ "number(//testsuite/@failures)", 1 },
+	{ "number(//testsuite/@errors)", 3 },
+	{ "number(//testsuite/@skipped)", 1 },
+	{ "count(//testcase[@name='core/wrong-status' and @classname='qpdrill.core'])", 1 },
+	{ "count(//testcase[@name='core/local-key~op=SEND'])", 1 },
+	{ "count(//testcase[@classname='qpdrill' and @name='top-level~r2' and @time='0.005'])", 1 },
+	{ "count(//failure[contains(., 'expected') and contains(., 'RETRY_EXC_ERR') and contains(., '<script>alert(1)</script>')])", 1 },
+	{ "count(//failure[contains(., '--select')])", 1 },
+	{ "count(//skipped[contains(@message, 'needs wire')])", 1 },
+	{ "count(//system-out[contains(., 'local-cause-lost')])", 1 },
+	{ "count(//property[@name='seed' and @value='0x1'])", 1 },
+};
+
+static void test_junit(void)
+{
+	size_t len;
+	char *text = render("junit", &len);
+	xmlDocPtr doc = xmlReadMemory(text, (int)len, "junit.xml", NULL, XML_PARSE_NONET | XML_PARSE_NOERROR);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(doc);
+	CU_ASSERT(validate(doc) == 0);
+	for (size_t i = 0; i < sizeof(xpath_rows) / sizeof(*xpath_rows); i++) {
+		double n = count(doc, xpath_rows[i].xpath);
+
+		ROW_ASSERT(n == xpath_rows[i].n, "%s: expected %g, seen %g", xpath_rows[i].xpath, xpath_rows[i].n, n);
+	}
+	for (size_t i = 0; i < len; i++)
+		ROW_ASSERT((unsigned char)text[i] >= 0x20 || text[i] == '\n' || text[i] == '\t', "control character at %zu", i);
+	CU_ASSERT(strstr(text, "\xf0\x9f\x98\x80") != NULL);
+	/* The schema is one that can say no. */
+	xmlSetProp(xmlDocGetRootElement(doc)->children->next, BAD_CAST "tests", BAD_CAST "many");
+	CU_ASSERT(validate(doc) != 0);
+	xmlFreeDoc(doc);
+	free(text);
+}
+
+static void test_text(void)
+{
+	size_t len;
+	char *text = render("text", &len);
+
+	for (size_t i = 0; i < len; i++)
+		ROW_ASSERT((unsigned char)text[i] >= 0x20 || text[i] == '\n', "control character at %zu", i);
+	CU_ASSERT(strstr(text, "scenarios/core/wrong-status.yaml:12: ") != NULL);
+	CU_ASSERT(strstr(text, "qpdrill run scenarios --seed 0x1 --select 'core/wrong-status'") != NULL);
+	CU_ASSERT(strstr(text, "--select 'top-level'\n") != NULL);
+	/* The last line is the summary. */
+	CU_ASSERT(len > 40 && !strcmp(strrchr(text, '\n') - strlen("2 passed, 4 failed, 1 skipped"), "2 passed, 4 failed, 1 skipped\n"));
+	free(text);
+}
+
+static void test_write_all(void)
+{
+	char dir[] = "/tmp/qpdrill-report-XXXXXX", path[128];
+	struct report_run run;
+	struct error e = { "" };
+	struct stat st;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+	CU_ASSERT_FATAL(report_load(DATA "run", &run, &e) == 0);
+	run.dir = dir;
+	CU_ASSERT(report_write_all(&run, &e) == 0);
+	for (const struct report_ops *const *r = report_table; *r; r++) {
+		CU_ASSERT_PTR_EQUAL(report_find((*r)->name), *r);
+		if (!(*r)->file)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", dir, (*r)->file);
+		CU_ASSERT(stat(path, &st) == 0 && st.st_size > 100);
+		unlink(path);
+	}
+	rmdir(dir);
+	CU_ASSERT(report_write_all(&run, &e) == -ENOENT);
+	CU_ASSERT(strstr(e.text, dir) != NULL);
+	report_release(&run);
+	CU_ASSERT(report_find("html5") == NULL);
+}
+
+static void test_load_errors(void)
+{
+	struct report_run run;
+	struct error e = { "" };
+
+	CU_ASSERT(report_load("/nonexistent", &run, &e) < 0);
+	CU_ASSERT(strstr(e.text, "/nonexistent") != NULL);
+}
+
+static const struct test_case cases[] = {
+	{ "golden files", test_golden }, { "junit", test_junit },           { "text", test_text },
+	{ "write all", test_write_all }, { "load errors", test_load_errors },
+};
+
+TEST_MAIN("reports", cases)

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "report_util.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../harness/json.h"
+#include "report.h"
+
+const char *report_str(const json_t *obj, const char *key)
+{
+	const char *s = json_str(obj, key);
+
+	return s ? s : "";
+}
+
+struct report_counts report_count(const struct report_run *run)
+{
+	struct report_counts c = { 0 };
+	struct {
+		const char *name;
+		unsigned *n;
+	} names[] = { { "pass", &c.pass }, { "deviation", &c.deviation }, { "fail", &c.fail }, { "inconclusive", &c.inconclusive },
+		      { "skip", &c.skip } };
+	size_t i;
+	json_t *entry;
+
+	json_array_foreach(run->cases, i, entry) {
+		const char *verdict = report_str(json_object_get(entry, "verdict"), "verdict");
+		unsigned *n = &c.error;
+
+		for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++)
+			if (!strcmp(names[k].name, verdict))
+				n = names[k].n;
+		(*n)++;
+	}
+	return c;
+}
+
+unsigned report_passed(const struct report_counts *c)
+{
+	return c->pass + c->deviation;
+}
+
+unsigned report_failed(const struct report_counts *c)
+{
+	return c->fail + c->inconclusive + c->error;
+}
+
+uint64_t report_duration(const json_t *entry)
+{
+	uint64_t ns = json_u64(json_object_get(entry, "verdict"), "duration_ns", 0);
+
+	return ns ? ns : json_u64(json_object_get(entry, "result"), "duration_ns", 0);
+}
+
+/* Without the ~rN of a repetition: one is enough. */
+static int plain_len(const char *id)
+{
+	const char *tilde = strrchr(id, '~');
+
+	if (tilde && tilde[1] == 'r' && tilde[2] && strspn(tilde + 2, "0123456789") == strlen(tilde + 2))
+		return (int)(tilde - id);
+	return (int)strlen(id);
+}
+
+char *report_repeat(const json_t *run, const char *id, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s --select '%.*s'", report_str(run, "repeat"), plain_len(id), id);
+	return buf;
+}

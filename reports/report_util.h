@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* What the formats share. */
+#ifndef QD_REPORT_UTIL_H
+#define QD_REPORT_UTIL_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct report_counts {
+	unsigned pass, deviation, fail, inconclusive, skip, error;
+};
+
+struct report_run;
+
+struct report_counts report_count(const struct report_run *run);
+/* What passes, what does not: a deviation passes, inconclusive and error do not. */
+unsigned report_passed(const struct report_counts *c);
+unsigned report_failed(const struct report_counts *c);
+/* How long a case took: its verdict's own, else what the runner measured. */
+uint64_t report_duration(const json_t *entry);
+/* The command that runs just this case again. Returns buf. */
+char *report_repeat(const json_t *run, const char *id, char *buf, size_t size);
+/* "" where json_str gives NULL. */
+const char *report_str(const json_t *obj, const char *key);
+
+#endif

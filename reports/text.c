@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../harness/attr.h"
+#include "../harness/json.h"
+#include "../harness/log.h"
+#include "../harness/plan.h"
+#include "../harness/units.h"
+#include "report.h"
+#include "report_util.h"
+
+#define CASE_WIDTH 40
+#define CASE_WIDTH_MAX 64
+#define SEEN_WIDTH 44
+#define SEEN_WIDTH_MAX 72
+#define FINDINGS_MAX 12
+#define TEXT_MAX 2048
+
+static const struct {
+	const char *verdict, *colour;
+} colours[] = {
+	{ "pass", "\033[32m" }, { "deviation", "\033[36m" }, { "fail", "\033[31m" }, { "inconclusive", "\033[33m" },
+	{ "skip", "\033[2m" },  { "error", "\033[31m" },
+};
+
+static const char *colour_of(const char *verdict)
+{
+	for (size_t i = 0; i < sizeof(colours) / sizeof(*colours); i++)
+		if (!strcmp(colours[i].verdict, verdict))
+			return colours[i].colour;
+	return "";
+}
+
+/* Characters, not bytes. */
+static int width_of(const char *text)
+{
+	int n = 0;
+
+	for (; *text; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80;
+	return n;
+}
+
+static void put_padded(FILE *out, const char *text, int width)
+{
+	fprintf(out, "%s%*s", text, width > width_of(text) ? width - width_of(text) : 0, "");
+}
+
+/* What the third column says: what came, or why nothing did. */
+static const char *seen_of(const json_t *result)
+{
+	const char *verdict = report_str(result, "verdict"), *seen = report_str(result, "seen");
+
+	if (*seen && (!strcmp(verdict, "pass") || !strcmp(verdict, "deviation")))
+		return seen;
+	return *report_str(result, "headline") ? report_str(result, "headline") : seen;
+}
+
+static void put_row(FILE *out, const json_t *result, int case_width, int seen_width, bool colour)
+{
+	const char *verdict = report_str(result, "verdict");
+	char id[TEXT_MAX], seen[TEXT_MAX], time[32];
+	uint64_t ns = json_u64(result, "duration_ns", 0);
+
+	log_escape(report_str(result, "case"), id, sizeof(id));
+	log_escape(seen_of(result), seen, sizeof(seen));
+	fprintf(out, "%s%-13s%s ", colour ? colour_of(verdict) : "", verdict, colour ? "\033[0m" : "");
+	put_padded(out, id, case_width);
+	fputs("  ", out);
+	if (ns) {
+		put_padded(out, seen, seen_width);
+		fprintf(out, "  %8s\n", units_format_ns(ns, time, sizeof(time)));
+	} else {
+		fprintf(out, "%s\n", seen);
+	}
+}
+
+void report_text_case(FILE *out, const json_t *result, bool colour)
+{
+	put_row(out, result, CASE_WIDTH, SEEN_WIDTH, colour);
+}
+
+/* One "   name: text" line, nothing when there is no text. Newlines in it become further lines. */
+__attribute__((format(printf, 3, 4))) static void put_line(FILE *out, const char *name, const char *fmt, ...)
+{
+	char text[TEXT_MAX], safe[2 * TEXT_MAX], *rest = text, *line;
+	const char *label = name;
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	while (*text && (line = strsep(&rest, "\n"))) {
+		if (*line)
+			fprintf(out, "    %-10s%s\n", label, log_escape(line, safe, sizeof(safe)));
+		label = "";
+	}
+}
+
+static void put_finding(FILE *out, const json_t *plan, const json_t *finding)
+{
+	const char *check = report_str(finding, "check"), *at = report_str(finding, "at"), *iter = report_str(finding, "iter");
+	int64_t line = json_int(finding, "line", 0), step = json_int(finding, "step", 0);
+	const json_t *planned = plan_step(plan, (int)step);
+	char where[512] = "", what[256] = "", safe[1024];
+	size_t i;
+	json_t *last;
+
+	if (!line)
+		line = json_int(planned, "line", 0);
+	if (line)
+		snprintf(where, sizeof(where), "%s:%" PRId64 ": ", report_str(plan, "file"), line);
+	if (step > 0)
+		snprintf(what, sizeof(what), "step %" PRId64 "%s%s%s%s", step, planned ? ", " : "", report_str(planned, "do"), *iter ? ", round " : "",
+			 iter);
+	fprintf(out, "  %s%s", log_escape(where, safe, sizeof(safe)), what);
+	if (strcmp(check, report_str(planned, "do")))
+		fprintf(out, "%s%s", *what ? ": " : "", check);
+	fprintf(out, "%s%s\n", *at ? " at " : "", log_escape(at, safe, sizeof(safe)));
+	put_line(out, "expected", "%s", report_str(finding, "expected"));
+	put_line(out, "seen", "%s", report_str(finding, "seen"));
+	put_line(out, "", "%s", report_str(finding, "text"));
+	if (*report_str(finding, "deviation"))
+		put_line(out, "likely", "deviation %s, which no run on this kernel has shown before", report_str(finding, "deviation"));
+	json_array_foreach(json_object_get(finding, "last"), i, last)
+		if (json_is_string(last))
+			put_line(out, i ? "" : "before it", "%s", json_string_value(last));
+}
+
+static bool is_problem(const json_t *finding)
+{
+	const char *severity = report_str(finding, "severity");
+
+	return strcmp(severity, "note") && strcmp(severity, "warning") && strcmp(severity, "deviation");
+}
+
+static void put_findings(FILE *out, const json_t *plan, const json_t *verdict)
+{
+	unsigned shown = 0, more = 0;
+	size_t i;
+	json_t *finding;
+
+	json_array_foreach(json_object_get(verdict, "findings"), i, finding) {
+		if (!is_problem(finding))
+			continue;
+		if (shown == FINDINGS_MAX) {
+			more++;
+			continue;
+		}
+		put_finding(out, plan, finding);
+		shown++;
+	}
+	if (more)
+		fprintf(out, "  and %u more, in verdict.json\n", more);
+	json_array_foreach(json_object_get(verdict, "findings"), i, finding)
+		if (!strcmp(report_str(finding, "severity"), "warning"))
+			put_line(out, "warning", "%s%s%s%s%s", report_str(finding, "text"), *report_str(finding, "expected") ? ": expected " : "",
+				 report_str(finding, "expected"), *report_str(finding, "seen") ? ", seen " : "", report_str(finding, "seen"));
+}
+
+static void put_windows(FILE *out, const json_t *verdict)
+{
+	size_t i;
+	json_t *w;
+
+	json_array_foreach(json_object_get(verdict, "windows"), i, w) {
+		char low[32], high[32] = "no bound", seen[32], widened[64] = "", late[32];
+		int64_t high_ns = json_int(w, "high_ns", -1), late_ns = json_int(w, "widened_ns", 0);
+
+		if (high_ns >= 0)
+			units_format_ns((uint64_t)high_ns, high, sizeof(high));
+		if (late_ns > 0)
+			snprintf(widened, sizeof(widened), " (widened by %s: this machine was late)",
+				 units_format_ns((uint64_t)late_ns, late, sizeof(late)));
+		put_line(out, "time", "step %" PRId64 "%s%s, %s: predicted %s to %s%s, measured %s", json_int(w, "step", 0),
+			 *report_str(w, "of") ? ", of " : "", report_str(w, "of"), report_str(w, "detection"),
+			 units_format_ns(json_u64(w, "low_ns", 0), low, sizeof(low)), high, widened,
+			 units_format_ns(json_u64(w, "measured_ns", 0), seen, sizeof(seen)));
+	}
+}
+
+static void put_end(FILE *out, const json_t *qp)
+{
+	const json_t *attr = json_object_get(qp, "attr");
+	uint64_t t_ns = timer_ack_ns((unsigned)json_int(attr, "timeout", 0));
+	unsigned code = (unsigned)json_int(attr, "min_rnr_timer", 0);
+	char ack[32] = "off", rnr[32];
+
+	if (t_ns)
+		units_format_ns(t_ns, ack, sizeof(ack));
+	put_line(out, report_str(qp, "name"),
+		 "%s, timeout %" PRId64 " (%s), retry_cnt %" PRId64 ", rnr_retry %" PRId64 ", min_rnr_timer %u (%s), path_mtu %" PRId64
+		 ", sq_psn 0x%06" PRIx64,
+		 report_str(qp, "type"), json_int(attr, "timeout", 0), ack, json_int(attr, "retry_cnt", 0), json_int(attr, "rnr_retry", 0), code,
+		 units_format_ns(timer_rnr_ns(code), rnr, sizeof(rnr)), json_int(attr, "path_mtu", 0), (uint64_t)json_int(attr, "sq_psn", 0));
+}
+
+/* Both ends of the pair that the first problem speaks of; of the first pair, when it speaks of none. */
+static void put_ends(FILE *out, const json_t *plan, const json_t *verdict)
+{
+	const json_t *qps = json_object_get(plan, "qps"), *qp = json_array_get(qps, 0), *finding, *candidate;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(verdict, "findings"), i, finding) {
+		const char *at = report_str(finding, "at");
+
+		if (!is_problem(finding))
+			continue;
+		json_array_foreach(qps, k, candidate)
+			if (!strncmp(at, report_str(candidate, "name"), strlen(report_str(candidate, "name"))) && *at)
+				qp = candidate;
+		break;
+	}
+	if (!qp)
+		return;
+	put_end(out, qp);
+	if (plan_qp(plan, report_str(qp, "peer")))
+		put_end(out, plan_qp(plan, report_str(qp, "peer")));
+}
+
+static void put_counters(FILE *out, const json_t *verdict)
+{
+	const char *device, *name;
+	json_t *values, *value;
+
+	json_object_foreach(json_object_get(verdict, "counters"), device, values) {
+		char text[TEXT_MAX] = "";
+
+		json_object_foreach(values, name, value)
+			if (json_integer_value(value))
+				snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %+lld", *text ? ", " : "", name,
+					 (long long)json_integer_value(value));
+		put_line(out, device, "%s", text);
+	}
+}
+
+static void put_faults(FILE *out, const json_t *verdict)
+{
+	size_t i;
+	json_t *fault;
+
+	json_array_foreach(json_object_get(verdict, "faults"), i, fault)
+		put_line(out, i ? "" : "fault", "%s%s%s%s: %s%s%s", report_str(fault, "name"), *report_str(fault, "as") ? " (" : "",
+			 report_str(fault, "as"), *report_str(fault, "as") ? ")" : "",
+			 json_bool(fault, "fired", false) ? "fired" : "did not fire", *report_str(fault, "evidence") ? ", " : "",
+			 report_str(fault, "evidence"));
+}
+
+void report_text_failure(FILE *out, const json_t *plan, const json_t *verdict, const json_t *run, bool colour)
+{
+	const char *name = report_str(verdict, "verdict"), *id = report_str(verdict, "case");
+	char safe[TEXT_MAX], repeat[4096];
+
+	fprintf(out, "%s%s%s ", colour ? colour_of(name) : "", name, colour ? "\033[0m" : "");
+	fprintf(out, "%s", log_escape(id, safe, sizeof(safe)));
+	fprintf(out, ": %s\n", log_escape(report_str(plan, "title"), safe, sizeof(safe)));
+	fprintf(out, "  %s\n", log_escape(report_str(verdict, "headline"), safe, sizeof(safe)));
+	put_findings(out, plan, verdict);
+	put_faults(out, verdict);
+	put_windows(out, verdict);
+	put_ends(out, plan, verdict);
+	put_counters(out, verdict);
+	if (*report_str(run, "repeat"))
+		put_line(out, "repeat", "%s", report_repeat(run, id, repeat, sizeof(repeat)));
+}
+
+static json_t *row_of(const json_t *entry)
+{
+	const json_t *verdict = json_object_get(entry, "verdict");
+
+	return json_pack("{s:s,s:s,s:s,s:s,s:I}", "case", report_str(entry, "case"), "verdict", report_str(verdict, "verdict"), "headline",
+			 report_str(verdict, "headline"), "seen", report_str(verdict, "seen"), "duration_ns",
+			 (json_int_t)report_duration(entry));
+}
+
+static int column(int width, const char *text, int max)
+{
+	int own = width_of(text);
+
+	return own > width ? (own > max ? max : own) : width;
+}
+
+static void put_table(FILE *out, const struct report_run *run, bool colour)
+{
+	int case_width = 8, seen_width = 13;
+	json_t *rows = json_array(), *row, *entry;
+	size_t i;
+
+	json_array_foreach(run->cases, i, entry) {
+		row = row_of(entry);
+		case_width = column(case_width, report_str(row, "case"), CASE_WIDTH_MAX);
+		if (json_int(row, "duration_ns", 0))
+			seen_width = column(seen_width, seen_of(row), SEEN_WIDTH_MAX);
+		json_array_append_new(rows, row);
+	}
+	fprintf(out, "%-13s %-*s  %-*s  %8s\n", "verdict", case_width, "scenario", seen_width, "what was seen", "time");
+	json_array_foreach(rows, i, row)
+		put_row(out, row, case_width, seen_width, colour);
+	json_decref(rows);
+}
+
+static void put_problems(FILE *out, const struct report_run *run, bool colour)
+{
+	size_t i;
+	json_t *entry;
+
+	json_array_foreach(run->cases, i, entry) {
+		const json_t *verdict = json_object_get(entry, "verdict");
+		const char *name = report_str(verdict, "verdict");
+
+		if (!strcmp(name, "pass") || !strcmp(name, "skip") || !strcmp(name, "deviation"))
+			continue;
+		fputc('\n', out);
+		report_text_failure(out, json_object_get(entry, "plan"), verdict, run->run, colour);
+	}
+}
+
+static void put_deviations(FILE *out, const struct report_run *run)
+{
+	bool first = true;
+	size_t i, k;
+	json_t *entry, *item;
+	char safe[TEXT_MAX];
+
+	json_array_foreach(run->cases, i, entry) {
+		const json_t *verdict = json_object_get(entry, "verdict");
+
+		json_array_foreach(json_object_get(verdict, "deviations"), k, item) {
+			fprintf(out, "%sdeviation %s", first ? "\n" : "", log_escape(report_str(item, "id"), safe, sizeof(safe)));
+			fprintf(out, " in %s, step %" PRId64 "\n", log_escape(report_str(entry, "case"), safe, sizeof(safe)),
+				json_int(item, "step", 0));
+			first = false;
+		}
+		json_array_foreach(json_object_get(verdict, "stale"), k, item) {
+			const char *id = json_is_string(item) ? json_string_value(item) : report_str(item, "id");
+
+			fprintf(out, "%sstale deviation %s", first ? "\n" : "", log_escape(id, safe, sizeof(safe)));
+			fprintf(out, ": %s did not show it\n", log_escape(report_str(entry, "case"), safe, sizeof(safe)));
+			first = false;
+		}
+	}
+}
+
+static void put_head(FILE *out, const struct report_run *run)
+{
+	static const struct {
+		const char *key, *label;
+	} items[] = { { "lab", "lab" }, { "kernel", "kernel" }, { "provider", "provider" }, { "rdma_core", "rdma-core" }, { "seed", "seed" } };
+	char safe[512];
+
+	fprintf(out, "run %s", log_escape(report_str(run->run, "id"), safe, sizeof(safe)));
+	for (size_t i = 0; i < sizeof(items) / sizeof(*items); i++)
+		if (*report_str(run->run, items[i].key))
+			fprintf(out, ", %s %s", items[i].label, log_escape(report_str(run->run, items[i].key), safe, sizeof(safe)));
+	fputs("\n\n", out);
+}
+
+static int text_write(const struct report_run *run, FILE *out, bool colour, struct error *e)
+{
+	struct report_counts c = report_count(run);
+	char safe[4096];
+
+	put_head(out, run);
+	put_table(out, run, colour);
+	put_problems(out, run, colour);
+	put_deviations(out, run);
+	fprintf(out, "\neverything about it: %s\n", log_escape(run->dir, safe, sizeof(safe)));
+	if (*report_str(run->run, "repeat"))
+		fprintf(out, "the same again: %s\n", log_escape(report_str(run->run, "repeat"), safe, sizeof(safe)));
+	fprintf(out, "%u with deviations, %u inconclusive, %u harness errors\n", c.deviation, c.inconclusive, c.error);
+	fprintf(out, "%u passed, %u failed, %u skipped\n", report_passed(&c), report_failed(&c), c.skip);
+	return ferror(out) ? error_set(e, -EIO, "report: cannot write: %s", strerror(errno)) : 0;
+}
+
+extern const struct report_ops report_text;
+const struct report_ops report_text = {
+	.name = "text",
+	.file = NULL,
+	.help = "for people: a table, then what failed at length",
+	.write = text_write,
+};
