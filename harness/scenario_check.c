@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+#include "scenario_loader.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "json.h"
+
+/* The key of a member, else of the map itself: where a complaint about a whole map stands. */
+static const struct ynode *key_of(const struct ynode *map, const char *name)
+{
+	const struct ynode *kid = name ? ynode_get(map, name) : NULL;
+
+	if (kid)
+		return kid->key;
+	return map->key ? map->key : map;
+}
+
+/* The first of some keys that is there, or NULL. */
+static const char *first_of(const json_t *out, const char *const *names)
+{
+	for (; *names; names++)
+		if (json_object_get(out, *names))
+			return *names;
+	return NULL;
+}
+
+static void want_with(struct loader *l, const struct ynode *map, const json_t *out, const char *key, const char *other)
+{
+	if (json_object_get(out, key) && !json_object_get(out, other))
+		complain(l, key_of(map, key), NULL, "`%s` wants `%s` beside it", key, other);
+}
+
+static void not_with(struct loader *l, const struct ynode *map, const json_t *out, const char *key, const char *other)
+{
+	if (json_object_get(out, key) && json_object_get(out, other))
+		complain(l, key_of(map, key), NULL, "`%s` and `%s` exclude each other", key, other);
+}
+
+void check_not_empty(struct loader *l, const struct ynode *map, void *out)
+{
+	if (!json_object_size(out))
+		complain(l, key_of(map, NULL), NULL, "nothing is asked for");
+}
+
+void check_connect(struct loader *l, const struct ynode *map, void *out)
+{
+	static const char *const cm_only[] = { "from", "refused" };
+	const char *by = json_str(out, "by");
+
+	for (size_t i = 0; i < sizeof(cm_only) / sizeof(cm_only[0]); i++)
+		if (json_object_get(out, cm_only[i]) && (!by || strcmp(by, "cm")))
+			complain(l, key_of(map, cm_only[i]), "`by: cm`", "`%s` is of rdma_cm: verbs know no such thing", cm_only[i]);
+	not_with(l, map, out, "upto", "refused");
+}
+
+void check_objects(struct loader *l, const struct ynode *map, void *out)
+{
+	static const char *const kinds[] = { "qp", "cq", "srq", "mr", "mw", "ah", "pd", NULL };
+
+	if (!first_of(out, kinds))
+		complain(l, key_of(map, NULL), "`{ qp: a }`, `{ mr: pool }`", "no object is named");
+}
+
+static bool has_prefix(const json_t *ends, const char *prefix)
+{
+	size_t i;
+	json_t *end;
+
+	json_array_foreach(ends, i, end)
+		if (!strncmp(json_string_value(end), prefix, strlen(prefix)))
+			return true;
+	return false;
+}
+
+void check_modify(struct loader *l, const struct ynode *map, void *out)
+{
+	static const char *const qp_only[] = { "to", "leave_out", "add" };
+	static const char *const retry[] = { "timeout", "retry_cnt", "rnr_retry", NULL };
+	bool srq = has_prefix(json_object_get(out, "at"), "srq.");
+	const char *key;
+	json_t *value, *set = json_object_get(out, "set");
+
+	if (has_prefix(json_object_get(out, "at"), "cq.") || has_prefix(json_object_get(out, "at"), "dev."))
+		complain(l, key_of(map, "at"), NULL, "QPs and SRQs can be modified");
+	if (!set && !json_object_get(out, "to"))
+		complain(l, key_of(map, NULL), "`to: ERR`, `set: { timeout: 18 }`", "`modify` wants `to` or `set`");
+	if (first_of(set, retry))
+		l->attrs_changed = true;
+	for (size_t i = 0; srq && i < sizeof(qp_only) / sizeof(qp_only[0]); i++)
+		if (json_object_get(out, qp_only[i]))
+			complain(l, key_of(map, qp_only[i]), "`set: { limit: 8 }`", "an SRQ has no `%s`", qp_only[i]);
+	json_object_foreach(set, key, value)
+		if ((!strcmp(key, "limit") || !strcmp(key, "max_wr")) != srq)
+			complain(l, key_of(ynode_get(map, "set"), key), srq ? "allowed: limit, max_wr" : "`at: srq.NAME`",
+				 srq ? "an SRQ has no attribute `%s`" : "`%s` is an attribute of an SRQ", key);
+}
+
+void check_post(struct loader *l, const struct ynode *map, void *out)
+{
+	const json_t *chain = json_object_get(out, "chain");
+	const char *op = json_str(out, "op");
+	size_t i;
+	json_t *member;
+
+	if (json_is_array(chain)) {
+		json_array_foreach(chain, i, member)
+			if (!op && !json_str(member, "op"))
+				complain(l, ynode_get(map, "chain")->kids[i], NULL, "this member has no `op`, nor has the post");
+		not_with(l, map, out, "count", "chain");
+		not_with(l, map, out, "replay", "chain");
+		return;
+	}
+	if (!op)
+		complain(l, key_of(map, NULL), NULL, "a step `post` wants `op:` (the operation)");
+	else if (strcmp(op, "CMP_AND_SWP") && strcmp(op, "FETCH_AND_ADD") && !strstr(op, "_IMM"))
+		for (const char *const *k = (const char *const[]){ "compare", "swap", "add", "imm", NULL }; *k; k++)
+			if (json_object_get(out, *k))
+				complain(l, key_of(map, *k), NULL, "`%s` takes no `%s`", op, *k);
+}
+
+void check_poll(struct loader *l, const struct ynode *map, void *out)
+{
+	const char *name = json_str(out, "cq");
+	const json_t *cq = json_object_get(json_object_get(l->doc, "cq"), name);
+	const char *poll = json_str(cq, "poll");
+
+	if (!poll || strcmp(poll, "manual"))
+		complain(l, ynode_get(map, "cq"), "`cq: { NAME: { at: a, poll: manual } }`", "the CQ `%s` is polled by the harness already", name);
+}
+
+void check_traffic(struct loader *l, const struct ynode *map, void *out)
+{
+	static const char *const others[] = { "pair", "ops", "size", "depth", "messages", "to", "as", NULL };
+	const char *other = first_of(out, others);
+
+	if (json_object_get(out, "stop")) {
+		if (other)
+			complain(l, key_of(map, other), "`- traffic: { stop: NAME }`", "`stop` stands alone");
+		return;
+	}
+	if (!json_object_get(out, "ops"))
+		complain(l, key_of(map, NULL), "`ops: [SEND, WRITE, READ]`", "a step `traffic` wants `ops:` (operations, mixed), or `stop:`");
+	if (!json_object_get(out, "messages") && !json_object_get(out, "as"))
+		complain(l, key_of(map, NULL), "`messages: 64`, or `as: NAME` and later `- traffic: { stop: NAME }`", "this traffic would never end");
+}
+
+void check_remember(struct loader *l, const struct ynode *map, void *out)
+{
+	if (!json_object_get(out, "end") && !json_object_get(out, "mr"))
+		complain(l, key_of(map, NULL), "`{ end: b, as: NAME }`", "`remember` wants `end` or `mr`");
+	if (!json_object_get(out, "as"))
+		complain(l, key_of(map, NULL), "`{ end: b, as: NAME }`", "`remember` without `as:` keeps it under no name");
+}
+
+void check_recover(struct loader *l, const struct ynode *map, void *out)
+{
+	static const char *const retry[] = { "timeout", "retry_cnt", "rnr_retry", NULL };
+
+	want_with(l, map, out, "backoff", "attempts");
+	if (first_of(json_object_get(out, "qp"), retry))
+		l->attrs_changed = true;
+}
+
+static const char *const subjects[] = { "wc", "recv_wc", "qp", "attr", "event", "cm", "payload", "counter", "ledger", "packets",
+					"hits", "errors", "gap", "p50", "p99", "phase", NULL };
+
+/* Whose? Each subject needs an end, or a name that it is of. */
+static void check_owner(struct loader *l, const struct ynode *map, json_t *out)
+{
+	static const char *const of_end[] = { "qp", "attr", "event", "cm", "counter", "ledger", NULL };
+	static const char *const of_traffic[] = { "errors", "gap", "p50", "p99", NULL };
+	const char *key, *of = json_str(out, "of");
+	const json_t *label = of ? json_object_get(l->labels, of) : NULL;
+	unsigned kind = (unsigned)json_int(label, "kind", 0);
+
+	key = first_of(out, of_end);
+	if (key && !json_object_get(out, "at"))
+		complain(l, key_of(map, key), "`at: a`", "`%s` of which end?", key);
+	for (const char *const *k = (const char *const[]){ "wc", "recv_wc", NULL }; *k; k++)
+		if (json_object_get(out, *k) && !of && !json_object_get(out, "at"))
+			complain(l, key_of(map, *k), "`at: a`, or `of: NAME` of a post", "`%s` of which end or post?", *k);
+	if (json_object_get(out, "payload") && !(kind & (G_OF_POST | G_OF_TRAFFIC)))
+		complain(l, key_of(map, "payload"), "`of: NAME`", "`payload` of which post or traffic?");
+	key = first_of(out, of_traffic);
+	if (key && !(kind & G_OF_TRAFFIC))
+		complain(l, key_of(map, key), "`of: NAME` of a `traffic`", "`%s` of which traffic?", key);
+	if (json_object_get(out, "wc") && kind & G_OF_RECV)
+		complain(l, key_of(map, "wc"), "`recv_wc`", "completions of receives are `recv_wc`");
+	if (json_object_get(out, "recv_wc") && kind & G_OF_POST)
+		complain(l, key_of(map, "recv_wc"), "`recv_wc` at the peer's end; `wc` for the post itself", "a post of sends has no receive completions");
+	if (json_object_get(out, "hits") && !json_object_get(out, "fault") && !(kind & G_OF_FAULT))
+		complain(l, key_of(map, "hits"), "`fault: NAME`", "`hits` of which fault?");
+}
+
+/* none means nothing came: for how long has to be said. */
+static void check_none(struct loader *l, const struct ynode *map, json_t *out)
+{
+	for (const char *const *k = (const char *const[]){ "wc", "recv_wc", NULL }; *k; k++)
+		if (json_bool(json_object_get(out, *k), "none", false) && !json_object_get(out, "for"))
+			complain(l, ynode_get(map, *k), "`for: 100ms`", "`%s: none` wants `for:`: how long has nothing to come?", *k);
+}
+
+/* An item that only this status can satisfy: the pattern cannot hold without it. */
+static bool pattern_needs(const json_t *wc, const char *status)
+{
+	const json_t *all = json_object_get(wc, "all");
+	size_t i;
+	json_t *item;
+
+	if (json_array_size(all) == 1 && json_array_has(all, status))
+		return true;
+	json_array_foreach(json_object_get(wc, "seq"), i, item) {
+		const json_t *any = json_object_get(item, "any");
+
+		if (json_array_size(any) == 1 && json_array_has(any, status) && json_int(item, "min", 0) > 0)
+			return true;
+	}
+	return false;
+}
+
+/* The scalar in a pattern that speaks of this status, and where. */
+static const struct ynode *status_node(struct loader *l, struct ynode *n, const char *status, size_t *ret_off)
+{
+	const char *found;
+
+	n = sweep_resolve(l, n);
+	if (!n)
+		return NULL;
+	if (n->kind == YNODE_SCALAR) {
+		found = strstr(n->text, status);
+		*ret_off = found ? (size_t)(found - n->text) : 0;
+		return found ? n : NULL;
+	}
+	for (size_t i = 0; i < n->n; i++) {
+		const struct ynode *hit = status_node(l, n->kids[i], status, ret_off);
+
+		if (hit)
+			return hit;
+	}
+	return NULL;
+}
+
+static void check_never(struct loader *l, const struct ynode *map, json_t *out)
+{
+	static const struct {
+		const char *status, *attr;
+		int64_t value, def;
+		const char *why;
+	} never[] = {
+		{ "RNR_RETRY_EXC_ERR", "rnr_retry", 7, 5, "rnr_retry 7 repeats for ever" },
+		{ "RETRY_EXC_ERR", "timeout", 0, 14, "timeout 0 waits for ever" },
+	};
+	const json_t *wc = json_object_get(out, "wc"), *ends = json_object_get(out, "at");
+	const char *of = json_str(out, "of");
+	size_t i, off;
+	json_t *end;
+
+	if (!ends && of)
+		ends = json_object_get(json_object_get(l->labels, of), "at");
+	for (size_t k = 0; !l->attrs_changed && k < sizeof(never) / sizeof(never[0]); k++) {
+		const struct ynode *n;
+
+		if (!pattern_needs(wc, never[k].status))
+			continue;
+		json_array_foreach(ends, i, end) {
+			const char *name = json_string_value(end);
+
+			if (end_attr(l, name, never[k].attr, never[k].def) != never[k].value)
+				continue;
+			/* With retry_cnt 0 a sequence NAK ends it without any timer. */
+			if (!strcmp(never[k].attr, "timeout") && end_attr(l, name, "retry_cnt", 5) == 0)
+				continue;
+			n = status_node(l, ynode_get(map, "wc"), never[k].status, &off);
+			if (n)
+				complain_part(l, n, off, strlen(never[k].status), never[k].why, "%s can never come at `%s`: its %s is %d", never[k].status,
+					      name, never[k].attr, (int)never[k].value);
+			break;
+		}
+	}
+}
+
+static void check_subjects(struct loader *l, const struct ynode *map, json_t *out)
+{
+	struct word_list w = { .n = 0 };
+	char hint[HINT_SIZE];
+
+	if (!first_of(out, subjects)) {
+		words_add_all(&w, subjects);
+		complain(l, key_of(map, NULL), words_hint(&w, NULL, hint, sizeof(hint)), "nothing is expected here");
+		return;
+	}
+	check_owner(l, map, out);
+	want_with(l, map, out, "packets", "count");
+	want_with(l, map, out, "count", "packets");
+	want_with(l, map, out, "fault", "hits");
+	want_with(l, map, out, "during", "of");
+	not_with(l, map, out, "within", "for");
+}
+
+void check_expect(struct loader *l, const struct ynode *map, void *out)
+{
+	check_subjects(l, map, out);
+	check_none(l, map, out);
+	check_never(l, map, out);
+}
+
+void check_allow(struct loader *l, const struct ynode *map, void *out)
+{
+	check_subjects(l, map, out);
+	for (const char *const *k = (const char *const[]){ "within", "for", NULL }; *k; k++)
+		if (json_object_get(out, *k))
+			complain(l, key_of(map, *k), "`allow` holds from its step to the end", "`allow` takes no `%s`", *k);
+}
+
+static bool yaml11_bool(const struct ynode *n)
+{
+	static const char *const words[] = { "on", "off", "yes", "no" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (n->plain && !strcasecmp(n->text, words[i]))
+			return true;
+	return false;
+}
+
+static void check_key(struct loader *l, struct ynode *map, size_t i)
+{
+	struct ynode *kid = map->kids[i];
+	unsigned line, col;
+
+	if (yaml11_bool(kid->key)) {
+		complain(l, kid->key, strcasecmp(kid->key->text, "on") ? NULL : "the key is `at`",
+			 "`%s` as a key: YAML 1.1 readers take it for a boolean", kid->key->text);
+		kid->bad = true;
+	}
+	for (size_t k = 0; k < i; k++) {
+		if (strcmp(map->kids[k]->key->text, kid->key->text))
+			continue;
+		source_place(l->source, l->len, map->kids[k]->key->pos, &line, &col);
+		complain(l, kid->key, NULL, "`%s` is there twice; first in line %u", kid->key->text, line);
+		kid->bad = true;
+		return;
+	}
+}
+
+static void check_node(struct loader *l, struct ynode *n)
+{
+	if (n->kind == YNODE_SCALAR && yaml11_bool(n)) {
+		complain(l, n, "booleans are true and false", "`%s` as a value: YAML 1.1 readers take it for a boolean", n->text);
+		n->bad = true;
+	}
+	/* A hostile map of very many keys would cost its square; no map of the language has so many. */
+	if (n->kind == YNODE_MAP && n->n > 1024) {
+		complain(l, n, NULL, "a map of %zu keys", n->n);
+		n->bad = true;
+		return;
+	}
+	for (size_t i = 0; i < n->n; i++) {
+		if (n->kind == YNODE_MAP)
+			check_key(l, n, i);
+		check_node(l, n->kids[i]);
+	}
+}
+
+void check_tree(struct loader *l)
+{
+	check_node(l, l->tree.root);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the loader's parts share. One struct loader per file: the tree, the mistakes found so far, and for the case at hand
+ * (a row of the sweep) the names that the file has defined. Mistakes do not stop it: a value that cannot be read is left out.
+ */
+#ifndef QD_SCENARIO_LOADER_H
+#define QD_SCENARIO_LOADER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "diag.h"
+#include "scenario_grammar.h"
+#include "scenario_yaml.h"
+
+#define SWEEP_MAX_KEYS 32
+#define MISTAKES_MAX 100
+
+struct mistake {
+	size_t pos, span;
+	bool warning;
+	char *text, *hint;
+};
+
+struct sweep_var {
+	struct ynode *key;     /* where it is named */
+	struct ynode *value;   /* in the row at hand */
+	bool used;
+};
+
+struct loader {
+	const char *path, *source;
+	size_t len;
+	struct ytree tree;
+	struct mistake *mistakes;
+	size_t n_mistakes, n_errors;
+	struct sweep_var vars[SWEEP_MAX_KEYS];
+	size_t n_vars;
+	/* The case at hand. */
+	json_t *doc;        /* top level, as far as it is read */
+	json_t *agents;     /* name: {"device"} */
+	json_t *pairs;      /* name: {"ends":[..],"count":n,"qp":{}} */
+	json_t *objects;    /* name: {"kind":"mr","at":"a"} */
+	json_t *labels;     /* name: {"kind":G_OF_*,"line":n,"do":"post","at":[..]} */
+	unsigned n_steps, nesting;
+	bool attrs_changed; /* a step has changed retry attributes: what the file says of them holds no more */
+};
+
+/* scenario_mistake.c. hint may be NULL. The same words at the same place are kept once: cases repeat them. */
+__attribute__((format(printf, 4, 5))) void complain(struct loader *l, const struct ynode *n, const char *hint, const char *fmt, ...);
+/* Under a part of a scalar: off and len in bytes of its text. */
+__attribute__((format(printf, 6, 7))) void complain_part(struct loader *l, const struct ynode *n, size_t off, size_t len,
+							 const char *hint, const char *fmt, ...);
+__attribute__((format(printf, 6, 7))) void warn_part(struct loader *l, const struct ynode *n, size_t off, size_t len, const char *hint,
+						     const char *fmt, ...);
+void mistakes_render(struct loader *l, struct diag *d);
+void mistakes_release(struct loader *l);
+
+/* Words that were allowed, for a hint. */
+struct word_list {
+	const char *word[160];
+	size_t n;
+};
+void words_add(struct word_list *w, const char *word);
+void words_add_all(struct word_list *w, const char *const *words);
+void words_add_table(struct word_list *w, const struct name_table *table);
+void words_add_object(struct word_list *w, const json_t *object);
+/* "did you mean `x`? allowed: a, b, c". Returns buf, or NULL when there is no word. */
+const char *words_hint(const struct word_list *w, const char *text, char *buf, size_t size);
+#define HINT_SIZE 512
+
+/* scenario_sweep.c */
+/* How many cases there are (1 without a sweep); 0 when the sweep is wrong. */
+size_t sweep_count(struct loader *l, struct ynode *sweep);
+/* Sets l->vars to row i. */
+void sweep_select(struct loader *l, struct ynode *sweep, size_t i);
+/* ret_sweep: {"to":"RESET"}; ret_suffix: "~to=RESET", fit for a file name. */
+int sweep_name(struct loader *l, json_t **ret_sweep, char **ret_suffix);
+/* The node that is meant: `${x}` replaced. NULL after a complaint. */
+struct ynode *sweep_resolve(struct loader *l, struct ynode *n);
+
+/* scenario_value.c: a new reference, or NULL after a complaint. n is resolved by value_parse. */
+json_t *value_parse(struct loader *l, struct ynode *n, const struct gkey *k);
+bool node_is_null(const struct ynode *n);
+/* What was found, for messages: "a map", "a list", "`20`", "nothing". */
+const char *node_shown(const struct ynode *n, char *buf, size_t size);
+
+/* scenario_number.c, scenario_pattern.c, scenario_end.c, scenario_attr.c, scenario_text.c: one reader per type. */
+json_t *parse_number(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_duration(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_range(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_compare(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_measure(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_counters(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_wc(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_events(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_errnos(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_end(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_ends(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_pairs(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_agent(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_device(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_label(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_labels(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_object(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_objects(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_place(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_attrs(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_text(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_title(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_refs(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_requires(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_name(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_word(struct loader *l, struct ynode *n, const struct gkey *k);
+/* A scalar or a list of them, each read by one(); always an array. */
+json_t *parse_list(struct loader *l, struct ynode *n, const struct gkey *k, const char *what,
+		   json_t *(*one)(struct loader *, struct ynode *, const struct gkey *));
+/* The scalar's text, or NULL after a complaint that `what` is wanted. */
+const char *scalar_text(struct loader *l, struct ynode *n, const char *what);
+/* A name as it may be given to something; complains. */
+bool name_check(struct loader *l, const struct ynode *n, const char *text);
+
+/* scenario_end.c: what an end's text means. */
+struct end_name {
+	char pair[GRAMMAR_MAX_NAME + 1];   /* "" none given; "*" any */
+	char agent[GRAMMAR_MAX_NAME + 1];  /* "" any */
+	char thing[GRAMMAR_MAX_NAME + 1];  /* srq.x, cq.x, dev.a: "srq" "cq" "dev" */
+	int index;                         /* -1 none, -2 all */
+	bool queue;
+};
+unsigned agent_qps(const struct loader *l, const char *agent);
+/* Of one QP of this end, the value of an attribute as the file sets it; def when it does not. */
+int64_t end_attr(const struct loader *l, const char *end, const char *name, int64_t def);
+/* A number, or a value that the device returns. ret_add may be NULL. Used for numbers and sizes. */
+json_t *parse_ref(struct loader *l, struct ynode *n, const char *text, size_t off, bool *ret_is_ref);
+
+/* scenario_map.c */
+json_t *map_parse(struct loader *l, struct ynode *n, const struct gmap *m);
+json_t *parse_map_of(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_maps(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_any_map(struct loader *l, struct ynode *n, const struct gkey *k);
+json_t *parse_chain(struct loader *l, struct ynode *n, const struct gkey *k);
+
+/* scenario_steps.c */
+json_t *parse_steps(struct loader *l, struct ynode *n, const struct gkey *k);
+
+/* scenario_fault.c: what stands under a fault's name, by the fault's own table. */
+struct fault_ops;
+json_t *fault_args_parse(struct loader *l, struct ynode *n, const struct fault_ops *ops);
+
+/* scenario_check.c: what the tables cannot say. */
+void check_not_empty(struct loader *l, const struct ynode *map, void *out);
+void check_connect(struct loader *l, const struct ynode *map, void *out);
+void check_objects(struct loader *l, const struct ynode *map, void *out);
+void check_modify(struct loader *l, const struct ynode *map, void *out);
+void check_post(struct loader *l, const struct ynode *map, void *out);
+void check_poll(struct loader *l, const struct ynode *map, void *out);
+void check_traffic(struct loader *l, const struct ynode *map, void *out);
+void check_remember(struct loader *l, const struct ynode *map, void *out);
+void check_recover(struct loader *l, const struct ynode *map, void *out);
+void check_expect(struct loader *l, const struct ynode *map, void *out);
+void check_allow(struct loader *l, const struct ynode *map, void *out);
+/* Before any grammar: duplicate keys and words that YAML 1.1 takes for booleans. */
+void check_tree(struct loader *l);
+
+#endif
