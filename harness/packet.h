@@ -17,12 +17,12 @@
 #define PACKET_PSN_MASK 0xffffffu
 #define PACKET_ICRC_BYTES 4
 #define PACKET_MAX_TAGS 2
-#define PACKET_MAX_HEADERS_BYTES 160   /* the longest packet_build() makes without payload */
+#define PACKET_MAX_HEADERS_BYTES 160 /* the longest packet_build() makes without payload */
 
 enum packet_kind {
 	PACKET_INVALID,
-	PACKET_OTHER,      /* not RoCEv2 (a fragment neither): carried untouched */
-	PACKET_MALFORMED,  /* goes to port 4791, and its lengths lie */
+	PACKET_OTHER,     /* not RoCEv2 (a fragment neither): carried untouched */
+	PACKET_MALFORMED, /* goes to port 4791, and its lengths lie */
 	PACKET_ROCE,
 	NUM_PACKET_KINDS,
 };
@@ -31,15 +31,15 @@ enum packet_class {
 	PACKET_CLASS_INVALID,
 	PACKET_CLASS_REQUEST,
 	PACKET_CLASS_ACK,
-	PACKET_CLASS_NAK,           /* syndrome 011xxxxx, and the reserved 010xxxxx */
+	PACKET_CLASS_NAK, /* syndrome 011xxxxx, and the reserved 010xxxxx */
 	PACKET_CLASS_RNR_NAK,
 	PACKET_CLASS_READ_RESPONSE,
 	PACKET_CLASS_ATOMIC_ACK,
 	PACKET_CLASS_CNP,
-	PACKET_CLASS_UNKNOWN,       /* an opcode that the table does not have */
+	PACKET_CLASS_UNKNOWN, /* an opcode that the table does not have */
 	NUM_PACKET_CLASSES,
 };
-extern const char *const packet_class_names[NUM_PACKET_CLASSES];   /* "request" "rnr_nak" ... */
+extern const char *const packet_class_names[NUM_PACKET_CLASSES]; /* "request" "rnr_nak" ... */
 /* Takes '-' for '_'. PACKET_CLASS_INVALID when there is none. */
 enum packet_class packet_class_find(const char *text);
 
@@ -49,14 +49,14 @@ enum packet_header {
 	PACKET_XRCETH,
 	PACKET_DETH,
 	PACKET_RETH,
-	PACKET_ATOMIC,      /* AtomicETH */
+	PACKET_ATOMIC, /* AtomicETH */
 	PACKET_AETH,
-	PACKET_ATOMIC_ACK,  /* AtomicAckETH */
-	PACKET_IMM,         /* ImmDt */
+	PACKET_ATOMIC_ACK, /* AtomicAckETH */
+	PACKET_IMM,        /* ImmDt */
 	PACKET_IETH,
-	PACKET_CNP,         /* the 16 reserved bytes of a CNP */
+	PACKET_CNP, /* the 16 reserved bytes of a CNP */
 	NUM_PACKET_HEADERS,
-	PACKET_IP,          /* only for struct packet_field */
+	PACKET_IP, /* only for struct packet_field */
 };
 extern const uint8_t packet_header_bytes[NUM_PACKET_HEADERS];
 
@@ -69,23 +69,23 @@ struct packet_opcode {
 };
 extern const struct packet_opcode packet_opcodes[];
 extern const size_t packet_n_opcodes;
-const struct packet_opcode *packet_opcode_find(uint8_t value);           /* NULL: unknown */
-const struct packet_opcode *packet_opcode_by_name(const char *name);     /* with or without "IBV_OPCODE_" */
+const struct packet_opcode *packet_opcode_find(uint8_t value);       /* NULL: unknown */
+const struct packet_opcode *packet_opcode_by_name(const char *name); /* with or without "IBV_OPCODE_" */
 
 /* A frame as decoded. Offsets count from the frame's first byte; 0 means not there. */
 struct packet {
 	enum packet_kind kind;
 	enum packet_class class;
-	const struct packet_opcode *op;   /* NULL: unknown opcode */
-	const char *why;                  /* of PACKET_MALFORMED: what does not fit */
+	const struct packet_opcode *op; /* NULL: unknown opcode */
+	const char *why;                /* of PACKET_MALFORMED: what does not fit */
 	bool v6;
 	bool solicited, ack_req;
 	uint8_t opcode, pad, syndrome, n_tags;
-	uint16_t tags[PACKET_MAX_TAGS];   /* TCI, outermost first */
+	uint16_t tags[PACKET_MAX_TAGS]; /* TCI, outermost first */
 	uint16_t pkey;
 	uint16_t l3, udp, bth, payload, icrc;
 	uint16_t ext[NUM_PACKET_HEADERS];
-	uint16_t payload_bytes;           /* without pad */
+	uint16_t payload_bytes; /* without pad */
 	uint32_t dest_qp, psn;
 };
 
@@ -111,9 +111,9 @@ static inline int32_t packet_psn_diff(uint32_t psn, uint32_t from)
 
 /* A named field of a header. */
 struct packet_field {
-	const char *name;           /* "dest_qp" */
+	const char *name; /* "dest_qp" */
 	enum packet_header header;
-	uint8_t byte, bytes;        /* where the big-endian number lies that holds it */
+	uint8_t byte, bytes; /* where the big-endian number lies that holds it */
 	uint8_t shift, bits;
 	const char *help;
 };
@@ -126,8 +126,8 @@ int packet_field_get(const uint8_t *frame, const struct packet *p, const char *n
  * decoded. */
 int packet_field_set(uint8_t *frame, const struct packet *p, const char *name, uint64_t value);
 
-/* Cuts bytes off the end of payload and pad (bytes too many: all of it); the lengths in IP and UDP follow, the ICRC moves with its old
- * value. Returns the new length of the frame. */
+/* Cuts bytes off the end of payload and pad (bytes too many: all of it); the lengths in IP and UDP follow, the ICRC moves with its
+ * old value. Returns the new length of the frame. */
 size_t packet_cut(uint8_t *frame, size_t len, const struct packet *p, size_t bytes);
 
 /* What packet_build() makes a packet of. */
@@ -135,26 +135,26 @@ struct packet_spec {
 	uint8_t dmac[6], smac[6];
 	uint8_t n_tags;
 	uint16_t tags[PACKET_MAX_TAGS];
-	uint8_t src[16], dst[16];   /* IPv4 as ::ffff:a.b.c.d */
-	uint8_t tos, ttl;           /* ttl 0: 64 */
-	uint16_t src_port;          /* 0: 0xc000 */
+	uint8_t src[16], dst[16]; /* IPv4 as ::ffff:a.b.c.d */
+	uint8_t tos, ttl;         /* ttl 0: 64 */
+	uint16_t src_port;        /* 0: 0xc000 */
 	uint8_t opcode;
 	bool solicited, ack_req, migreq;
-	uint16_t pkey;              /* 0: 0xffff */
+	uint16_t pkey; /* 0: 0xffff */
 	uint32_t dest_qp, psn;
-	uint32_t qkey, src_qp;      /* DETH */
-	uint64_t va;                /* RETH, AtomicETH */
+	uint32_t qkey, src_qp; /* DETH */
+	uint64_t va;           /* RETH, AtomicETH */
 	uint32_t rkey, length;
-	uint64_t swap, compare;     /* AtomicETH */
-	uint8_t syndrome;           /* AETH */
+	uint64_t swap, compare; /* AtomicETH */
+	uint8_t syndrome;       /* AETH */
 	uint32_t msn;
-	uint64_t original;          /* AtomicAckETH */
+	uint64_t original; /* AtomicAckETH */
 	uint32_t imm, inv_rkey, xrc_srq;
-	const uint8_t *payload;     /* may be NULL: zeros */
+	const uint8_t *payload; /* may be NULL: zeros */
 	size_t payload_bytes;
 };
-/* A whole frame with right lengths, checksums and ICRC. Returns its length, -EINVAL for an unknown opcode or mixed address families,
- * -ENOSPC when size is too small. */
+/* A whole frame with right lengths, checksums and ICRC. Returns its length, -EINVAL for an unknown opcode or mixed address
+ * families, -ENOSPC when size is too small. */
 int packet_build(const struct packet_spec *s, uint8_t *buf, size_t size);
 /* Fills MACs, tags, addresses, hop limit and P_Key of an answer to this packet. */
 void packet_spec_answer(const uint8_t *frame, const struct packet *p, struct packet_spec *ret);
