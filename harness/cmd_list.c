@@ -25,7 +25,8 @@ static int list_faults(const char *path)
 {
 	(void)path;
 	for (const struct fault_ops *const *f = fault_table; *f; f++)
-		printf("%-20s %-8s %s\n", (*f)->name, fault_layer_names[(*f)->layer], (*f)->help);
+		printf("%-22s %-8s %s%s\n", (*f)->name, fault_layer_names[(*f)->layer], (*f)->help,
+		       (*f)->inject ? "" : " (not in this build)");
 	return 0;
 }
 

@@ -45,7 +45,7 @@ static void skip_fault(struct planner *p, const json_t *step)
 	snprintf(who, sizeof(who), "fault %s", name);
 	if (!strcmp(name, "wire"))
 		need(p, "wire", who);
-	else if (!ops)
+	else if (!ops || !ops->inject)
 		skip(p, "fault %s is not in this build", name);
 	for (const char *const *c = ops ? ops->needs : NULL; c && *c; c++)
 		need(p, *c, who);
