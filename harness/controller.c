@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+#include "controller.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "capability.h"
+#include "controller_case.h"
+#include "json.h"
+#include "log.h"
+#include "names.h"
+#include "units.h"
+
+int controller_new(sd_event *loop, struct lab *lab, const struct lab_lane *lane, const struct controller_options *o, struct controller **ret,
+                   struct error *e)
+{
+	struct controller *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return error_set(e, -ENOMEM, "controller: out of memory");
+	if (!o->agent_path || access(o->agent_path, X_OK) != 0) {
+		free(c);
+		return error_set(e, -ENOENT, "there is no agent to run: %s", o->agent_path ? o->agent_path : "(no path)");
+	}
+	c->loop = sd_event_ref(loop);
+	c->lab = lab;
+	c->lane = *lane;
+	c->o = *o;
+	c->kmsg_fd = -1;
+	recorder_clock_domain(c->clk, sizeof c->clk);
+	*ret = c;
+	return 0;
+}
+
+void controller_free(struct controller *c)
+{
+	if (!c)
+		return;
+	agents_free(c);
+	sd_event_source_disable_unref(c->kmsg_source);
+	if (c->kmsg_fd >= 0)
+		close(c->kmsg_fd);
+	sd_event_unref(c->loop);
+	free(c);
+}
+
+static void run_free(struct case_run *r)
+{
+	faults_free(r);
+	posts_free(r);
+	ctl_objects_free(r);
+	model_free(r->model);
+	recorder_close(r->rec);
+	json_decref(r->inbox);
+	json_decref(r->remembered);
+	json_decref(r->traffics);
+	json_decref(r->wc_counts);
+	json_decref(r->plan);
+	r->c->run = NULL;
+	free(r);
+}
+
+static int run_new(struct controller *c, const char *case_dir, struct case_run **ret, struct error *e)
+{
+	struct case_run *r = calloc(1, sizeof *r);
+	char path[4096];
+	int rc;
+
+	if (!r)
+		return error_set(e, -ENOMEM, "controller: out of memory");
+	r->c = c;
+	r->inbox = json_array();
+	r->remembered = json_object();
+	r->traffics = json_object();
+	r->wc_counts = json_object();
+	r->fault_env = case_fault_env;
+	r->fault_env.ctl = r;
+	snprintf(path, sizeof path, "%s/plan.json", case_dir);
+	rc = json_load(path, &r->plan, e);
+	if (rc)
+		goto free_run;
+	r->id = json_str(r->plan, "case") ? json_str(r->plan, "case") : case_dir;
+	r->seed = json_u64(r->plan, "seed", 1);
+	rc = ctl_objects_init(r, e);
+	if (rc)
+		goto free_run;
+	rc = model_new(r->plan, c->o.profile, &r->model);
+	if (rc) {
+		error_set(e, rc, "%s: the model of expectations cannot be made: %s", r->id, strerror(-rc));
+		goto free_run;
+	}
+	snprintf(path, sizeof path, "%s/observations.jsonl", case_dir);
+	rc = recorder_open(&(struct recorder_options){ .path = path, .clk = c->clk, .boot = c->lane.boot, .lane = c->lane.lane }, &r->rec, e);
+	if (rc)
+		goto free_run;
+	c->run = r;
+	*ret = r;
+	return 0;
+free_run:
+	run_free(r);
+	return rc;
+}
+
+static void hello(struct case_run *r)
+{
+	struct utsname u;
+	const struct lab *lab = r->c->lab;
+
+	if (uname(&u) != 0)
+		snprintf(u.release, sizeof u.release, "?");
+	case_record(r, "controller", json_pack("{s:s,s:s,s:s,s:s,s:o,s:i,s:i}", "kind", "hello", "case", r->id, "lab", lab ? lab->ops->name : "none",
+	                                       "kernel", u.release, "seed", json_hex(r->seed), "protocol", 1, "pid", (int)getpid()));
+}
+
+/* What the agent said when it started, which may have been for another case. */
+static void hello_of(struct case_run *r, const struct ctl_agent *a)
+{
+	json_t *rec = json_deep_copy(a->hello);
+	char src[CTL_NAME_MAX + 8];
+
+	snprintf(src, sizeof src, "agent/%s", a->name);
+	json_object_set_new(rec, "kind", json_string("hello"));
+	json_object_del(rec, "clk");
+	case_note(r, src, json_str(a->hello, "clk"), rec);
+}
+
+int agents_open(struct case_run *r, const char *name, struct error *e)
+{
+	struct ops ops = { NULL };
+	struct ctl_agent *a;
+	int rc;
+
+	DL_FOREACH (r->c->agents, a) {
+		json_t *req;
+
+		if (!a->name[0] || (name && strcmp(a->name, name) != 0))
+			continue;
+		hello_of(r, a);
+		ops_add(&ops, a->name, json_pack("{s:s,s:o}", "op", "seed", "seed", json_hex(r->seed)));
+		req = json_pack("{s:s,s:o,s:s,s:i}", "op", "device_open", "name", json_sprintf("dev.%s", a->name), "device", a->lab_device->rdma,
+		                "port", a->lab_device->port);
+		json_object_set_new(req, "gid_index", json_integer(a->lab_device->gid_index));
+		ops_add(&ops, a->name, req);
+	}
+	rc = ops_run(r, &ops, 0, e);
+	ops_free(&ops);
+	return rc;
+}
+
+/* What only this machine knows: the kernel, the lab, what the agents can. */
+static bool requirements_hold(struct case_run *r, const char *case_dir)
+{
+	const struct lab *lab = r->c->lab;
+	struct utsname u;
+	json_t *env, *caps = NULL;
+	struct ctl_agent *a;
+	char why[256] = "", path[4096];
+	bool ok;
+
+	DL_FOREACH (r->c->agents, a)
+		if (a->name[0] && !caps)
+			caps = json_object_get(a->hello, "caps");
+	if (uname(&u) != 0)
+		return true;
+	env = json_pack("{s:s,s:s,s:b,s:O?}", "kernel", u.release, "lab", lab ? lab->ops->name : "none", "guest", getenv("QPDRILL_GUEST") != NULL,
+	                "caps", caps);
+	ok = capability_check(json_object_get(r->plan, "requires"), env, why, sizeof why);
+	json_decref(env);
+	if (ok)
+		return true;
+	json_object_set_new(r->plan, "skip", json_string(why));
+	snprintf(path, sizeof path, "%s/plan.json", case_dir);
+	json_save(path, r->plan, NULL);
+	return false;
+}
+
+/* The last look: states, payload, proof, counters; then everything is let go. */
+static void case_finish(struct case_run *r, json_t *before)
+{
+	struct ends all = { NULL, 0 };
+
+	r->step = -1;
+	r->iter[0] = 0;
+	recorder_step(r->rec, -1, "");
+	r->end_ns = 0;
+	ends_of_pairs(r, NULL, &all, NULL);
+	if (r->over)
+		query_dump(r, NULL, "the case's time is used up");
+	faults_thaw(r);
+	traffics_stop(r);
+	query_states(r, &all, "query");
+	payload_settle(r, 0);
+	faults_finish(r);
+	query_counters(r, NULL);
+	ends_free(&all);
+	clock_witness(r, false);
+	clock_measure(r);
+	if (r->c->o.keep) {
+		json_decref(before);
+		return;
+	}
+	agents_release(r);
+	residue_check(r, before);
+}
+
+static void harness_failed(struct case_run *r, const struct error *e)
+{
+	struct step_result res = { .outcome = OUTCOME_ERROR, .text = *e };
+	json_t *step = json_pack("{s:s,s:i}", "do", "setup", "line", 0);
+
+	step_record(r, step, &res);
+	json_decref(step);
+}
+
+static int case_begin(struct case_run *r, struct error *e)
+{
+	int64_t mtu = json_int(json_object_get(r->plan, "link"), "mtu", 0);
+	struct lab *lab = r->c->lab;
+	int rc = 0;
+
+	if (lab && lab->ops->set_mtu && mtu)
+		rc = lab->ops->set_mtu(lab, &r->c->lane, (int)mtu, e);
+	if (!rc)
+		rc = agents_open(r, NULL, e);
+	if (rc)
+		return rc;
+	clock_measure(r);
+	clock_witness(r, true);
+	query_counters(r, NULL);
+	return 0;
+}
+
+static void run_steps(struct case_run *r)
+{
+	const json_t *step;
+	uint64_t budget = json_u64(r->plan, "budget_ns", 0);
+	size_t i;
+
+	r->end_ns = budget ? now_ns() + budget : 0;
+	json_array_foreach (json_object_get(r->plan, "steps"), i, step)
+		step_run(r, step);
+}
+
+int controller_run_case(struct controller *c, const char *case_dir, struct error *e)
+{
+	struct case_run *r = NULL;
+	json_t *before = NULL;
+	int rc = run_new(c, case_dir, &r, e);
+
+	if (rc)
+		return rc;
+	if (json_str(r->plan, "skip"))
+		goto free_run;
+	hello(r);
+	rc = agents_start(r, e);
+	if (!rc && !requirements_hold(r, case_dir))
+		goto release;
+	if (!rc) {
+		klog_begin(r);
+		before = residue_snapshot(r);
+		rc = case_begin(r, e);
+		if (!rc)
+			run_steps(r);
+		else
+			harness_failed(r, e);
+		case_finish(r, before);
+		klog_end(r);
+		goto written;
+	}
+	harness_failed(r, e);
+release:
+	agents_release(r);
+written:
+	if (!rc && recorder_error(r->rec))
+		rc = error_set(e, recorder_error(r->rec), "%s/observations.jsonl: %s", case_dir, strerror(-recorder_error(r->rec)));
+free_run:
+	run_free(r);
+	return rc;
+}

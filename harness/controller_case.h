@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the controller: the case that runs, its agents, its objects, and what the step files share. Nothing outside controller*.c, step*.c and
+ * recover*.c includes this.
+ *
+ * Callbacks of the loop only note what came (controller_agent.c, controller_klog.c); case_wait() writes it down and is the only place that waits.
+ */
+#ifndef QD_CONTROLLER_CASE_H
+#define QD_CONTROLLER_CASE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+#include <uthash.h>
+
+#include "../faults/fault.h"
+#include "controller.h"
+#include "error.h"
+#include "lab.h"
+#include "line.h"
+#include "observe.h"
+#include "proc.h"
+#include "record.h"
+
+#define CTL_NAME_MAX 64
+#define CTL_PSN_MASK 0xffffffu
+#define CTL_PSN_GAP (1u << 22)   /* a new life's PSN is at least this far from the old window */
+
+/* What an agent request may take, beyond the deadline that it carries itself. */
+#define CTL_REQUEST_NS (8 * 1000000000ULL)
+
+/* ---- agents (controller_agent.c) ---- */
+
+struct case_run;
+struct controller;
+
+struct request {
+	struct request *prev, *next;
+	int64_t id;
+	bool done;
+	int rc;          /* the reply's, or -EPIPE when the agent ended, -ETIMEDOUT when the deadline passed */
+	json_t *reply;   /* owned; NULL without one */
+};
+
+struct ctl_agent {
+	struct ctl_agent *prev, *next;
+	struct controller *c;
+	struct proc proc;
+	struct line *line;
+	struct request *pending;
+	int64_t last_id;
+	char name[CTL_NAME_MAX];   /* the scenario's agent; "" while in the pool */
+	json_t *hello;
+	json_t *device;            /* device_open's reply with netdev, rdma; NULL before */
+	const struct lab_device *lab_device;
+	unsigned own_dumps, own_counters; /* records of these kinds that it sent by itself */
+	bool ended;                /* end of file or a broken line */
+	bool end_noted;            /* its end is on record, or was wanted */
+	bool frozen;
+	bool spoilt;               /* not to be used for another case */
+};
+
+/* Starts agents for all names of the plan that have none, in parallel, and waits for their hellos. */
+int agents_start(struct case_run *r, struct error *e);
+/* Opens the device, gives the seed, starts the witness timer: of one agent, or of all (NULL). */
+int agents_open(struct case_run *r, const char *name, struct error *e);
+struct ctl_agent *agent_find(struct case_run *r, const char *name);
+/* NULL when it can be asked, else why not. */
+const char *agent_unreachable(const struct ctl_agent *a);
+/* Sends; the request is the caller's until ctl_request_free(). req is stolen and gets its id. */
+int agent_send(struct ctl_agent *a, json_t *req, struct request **ret);
+void ctl_request_free(struct ctl_agent *a, struct request *q);
+/* Ends the process by pidfd and forgets it. */
+void agent_end(struct ctl_agent *a, uint64_t grace_ns);
+/* Signals the agent's own process (SIGSTOP, SIGCONT, SIGKILL). */
+int agent_signal(struct ctl_agent *a, int sig, struct error *e);
+/* Text of a wait status: "killed by signal 9", "exit status 3". Returns buf. */
+char *agent_end_text(const struct ctl_agent *a, char *buf, size_t size);
+/* Asks all agents of the case to let go; those that come back clean return to the pool. */
+void agents_release(struct case_run *r);
+void agents_free(struct controller *c);
+
+/* ---- the case (controller.c, controller_wait.c) ---- */
+
+struct controller {
+	sd_event *loop;
+	struct lab *lab;
+	struct lab_lane lane;
+	struct controller_options o;
+	struct ctl_agent *agents;   /* of the case and of the pool */
+	struct case_run *run;       /* NULL between cases */
+	char clk[128];
+	int kmsg_fd;
+	sd_event_source *kmsg_source;
+};
+
+struct fault_run;
+struct post;
+
+struct case_run {
+	struct controller *c;
+	json_t *plan;
+	const char *id;
+	struct recorder *rec;
+	struct model *model;
+	json_t *inbox;              /* what callbacks noted: {"src","clk","rec"} */
+	struct object *objects;     /* uthash by name */
+	struct post *posts;
+	struct fault_run *faults;   /* in order of injection */
+	struct fault_env fault_env; /* case_fault_env with ctl set to this case */
+	json_t *remembered;         /* name -> handover */
+	json_t *wc_counts;          /* "p.a.send RETRY_EXC_ERR" -> how many */
+	json_t *traffics;           /* running background traffic: as -> [{"agent","qp"}] */
+	uint64_t seed;
+	uint64_t end_ns;            /* of the budget */
+	uint64_t news;              /* records that may change an expectation */
+	int step;
+	char iter[64];
+	unsigned traffics_run;      /* tells the messages of one traffic from those of another */
+	unsigned iterations;        /* of all repeats so far: tells the messages of one from those of another */
+	unsigned attempt;           /* of the recovery that runs */
+	bool over;                  /* the budget is spent */
+	bool in_due;                /* a timed action runs: no second one inside */
+	bool broken;                /* an expecting step of this iteration did not hold */
+};
+
+/* Writes what the callbacks noted, runs timed fault actions that are due, and waits until done(user) is true (0), at_ns passes or the budget
+ * ends (-ETIMEDOUT), or the loop fails. done NULL: until at_ns. */
+int case_wait(struct case_run *r, bool (*done)(void *user), void *user, uint64_t at_ns);
+/* Writes down what has come so far. */
+void case_drain(struct case_run *r);
+/* A record of the controller's (or lab's, kernel's): written and fed to the model. rec is stolen. */
+void case_record(struct case_run *r, const char *src, json_t *rec);
+/* A note from a callback: becomes a record at the next drain. rec is stolen. */
+void case_note(struct case_run *r, const char *src, const char *clk, json_t *rec);
+__attribute__((format(printf, 3, 4))) void case_lost(struct case_run *r, unsigned count, const char *fmt, ...);
+
+/* ---- kernel log and residue (controller_klog.c, controller_residue.c) ---- */
+
+void klog_begin(struct case_run *r);
+void klog_end(struct case_run *r);
+json_t *residue_snapshot(struct case_run *r);
+/* Compares with before (stolen, may be NULL), waiting a little for what goes by itself. */
+void residue_check(struct case_run *r, json_t *before);
+/* Entries of a that b does not have. New reference. Both may be NULL. */
+json_t *residue_difference(const json_t *a, const json_t *b);
+
+/* ---- clocks (controller_clock.c) ---- */
+
+void clock_measure(struct case_run *r);
+void clock_witness(struct case_run *r, bool on);
+
+/* ---- objects (controller_object.c) ---- */
+
+enum object_type { OBJECT_INVALID, OBJECT_PD, OBJECT_CQ, OBJECT_SRQ, OBJECT_MR, OBJECT_QP, NUM_OBJECT_TYPES };
+extern const char *const ctl_object_type_names[NUM_OBJECT_TYPES]; /* "pd" "cq" ... as `destroy` has them */
+
+struct object {
+	const char *name;       /* of the plan */
+	enum object_type type;
+	const json_t *plan;
+	const char *agent;
+	bool exists;
+	unsigned life;
+	json_t *ret;            /* creation's reply, kept after destroy for values like cqe */
+	/* MR */
+	uint32_t rkey, old_rkey;
+	bool had_old;
+	/* QP */
+	const char *peer, *pair;
+	const char *state;      /* static; as last seen */
+	uint32_t qpn, sq_psn;
+	unsigned psn_lives;     /* PSNs chosen so far */
+	bool receives_posted;   /* in this life */
+	unsigned kept_back;     /* receives that a fault holds */
+	const char *wanted;     /* how far connect wants it: "RTS" */
+	json_t *told;           /* what this end was told of its peer */
+	json_t *queried;        /* newest answer of the device */
+	json_t *rtr, *rts;      /* the answers right after those transitions */
+	json_t *override_attr;  /* attributes that a recover changed */
+	json_t *view;           /* for fault_env->qp */
+	UT_hash_handle hh;
+};
+
+int ctl_objects_init(struct case_run *r, struct error *e);
+void ctl_objects_free(struct case_run *r);
+struct object *ctl_object_find(struct case_run *r, const char *name);
+/* The objects of an agent that died are gone. */
+void ctl_objects_lost(struct case_run *r, const char *agent);
+/* A planned integer, a reference to what a device returned, or def when NULL. -ENOENT when the reference names nothing known. */
+int value_resolve(struct case_run *r, const json_t *value, int64_t def, int64_t *ret, struct error *e);
+/* The value of an attribute of this end: what a recover set, else the plan's. Borrowed, may be NULL. */
+const json_t *qp_attr(const struct object *qp, const char *name);
+
+/* ---- requests in bundles (controller_ops.c) ---- */
+
+struct op {
+	struct op *prev, *next;
+	char agent[CTL_NAME_MAX];
+	json_t *req;
+	json_t *reply;    /* NULL without one */
+	int rc;
+	char text[512];   /* why rc is negative */
+	void *user;
+};
+
+struct ops {
+	struct op *head;
+};
+
+/* req is stolen. Returns the op so that the caller can look at its reply after ops_run(); NULL when out of memory (ops_run fails then). */
+struct op *ops_add(struct ops *ops, const char *agent, json_t *req);
+/* One message to each agent, then waits for all. What the replies say about objects is applied. 0 or the rc of the first op that failed. */
+int ops_run(struct case_run *r, struct ops *ops, uint64_t timeout_ns, struct error *e);
+void ops_free(struct ops *ops);
+/* One request. ret_reply may be NULL. */
+int ask(struct case_run *r, const char *agent, json_t *req, uint64_t timeout_ns, json_t **ret_reply, struct error *e);
+/* Applies what a successful request did to the table of objects (controller_effect.c). */
+void effect_apply(struct case_run *r, const char *agent, const json_t *req, const json_t *reply);
+
+/* ---- connections (controller_link.c, controller_handover.c) ---- */
+
+struct ends {
+	struct object **qp;
+	size_t n;
+};
+
+/* Both ends of each pair named. -ENOENT with a sentence for one that is not there. */
+int ends_of_pairs(struct case_run *r, const json_t *pairs, struct ends *ret, struct error *e);
+/* The ends named, canonical ("p.a"; a former life "p.a@1" counts as "p.a"). */
+int ends_of_names(struct case_run *r, const json_t *names, struct ends *ret, struct error *e);
+void ends_free(struct ends *ends);
+bool ends_have(const struct ends *ends, const struct object *qp);
+
+/* Adds the requests that make an object and what it stands on, if it does not exist. */
+void link_create(struct case_run *r, struct ops *ops, struct object *o);
+/* Creates what is missing and takes the ends as far as `wanted` ("INIT" "RTR" "RTS"), each as far as no fault holds it; receives before RTR, keys
+ * handed over between. */
+int link_up(struct case_run *r, const struct ends *ends, const char *wanted, const char *by, struct error *e);
+/* The attributes that a transition needs, with what this end was told. New reference. */
+json_t *link_attrs(struct case_run *r, struct object *qp, const char *to);
+/* Adds the receives for the whole RQ (or the SRQ), or notes them as kept back. */
+void link_receives(struct case_run *r, struct ops *ops, struct object *qp, const char *by);
+int link_release_receives(struct case_run *r, struct object *qp, struct error *e);
+/* A PSN at least CTL_PSN_GAP away from the window [first, last], from random bits. */
+uint32_t psn_away(uint32_t first, uint32_t last, uint64_t random);
+/* Random bits that follow from the seed, a name and a count alone. */
+uint64_t case_random(uint64_t seed, const char *name, unsigned count);
+/* What qp would tell its peer now. New reference. */
+json_t *handover_make(struct case_run *r, const struct object *qp);
+/* Tells `to` what its peer is, past the faults that change things on their way. keys_only: QPN, PSN and GID stay as they were told. */
+int handover_tell(struct case_run *r, struct object *to, bool keys_only, struct error *e);
+
+/* ---- payload (controller_payload.c) ---- */
+
+struct post {
+	struct post *prev, *next;
+	char as[CTL_NAME_MAX];
+	char op[32];
+	struct object *qp;
+	char mr_agent[CTL_NAME_MAX], mr[CTL_NAME_MAX];   /* where the bytes end up, unless find */
+	bool find;                                       /* a SEND: looked for in the peer's receive slots */
+	bool data;                                       /* it moves a pattern at all */
+	int step;
+	uint32_t tag;
+	uint64_t size, off, stride, slots;
+	unsigned count, accepted, succeeded, failed;
+	uint64_t first, last;                            /* wr_ids */
+	uint64_t t_ns;                                   /* when it was posted */
+	bool has_ids, verified;
+	unsigned verified_at;                            /* succeeded when it was verified */
+};
+
+void posts_note(struct case_run *r, const json_t *rec);    /* post and wc records */
+void posts_free(struct case_run *r);
+/* Verifies one post now; a payload record. */
+void payload_verify(struct case_run *r, struct post *p);
+/* Verifies what had SUCCESS completions and was not verified since: before anything overwrites. tag 0: all. */
+void payload_settle(struct case_run *r, uint32_t tag);
+/* Those named `as`, whatever became of them. */
+void payload_of(struct case_run *r, const char *as);
+/* Posts at this QP (NULL: all). */
+void payload_at(struct case_run *r, const struct object *qp);
+
+/* ---- faults (controller_fault.c, controller_fault_env.c) ---- */
+
+struct fault_run {
+	struct fault_run *prev, *next;
+	struct fault f;
+	char as[CTL_NAME_MAX];
+	struct case_run *r;
+	json_t *args;
+	uint64_t timer_ns;       /* when ops->on_timer is due; 0: not */
+	uint64_t clear_ns;       /* when `for` ends; 0: not */
+	bool proven, done;       /* fired is on record; cleared */
+};
+
+/* The operations with ctl still empty; a case has its own copy. */
+extern const struct fault_env case_fault_env;
+
+int fault_inject(struct case_run *r, const json_t *step, struct error *e);
+int fault_clear(struct case_run *r, const char *as, struct error *e);
+/* At the end: proof of all that have none, clear of all that are active. */
+void faults_finish(struct case_run *r);
+/* Lets frozen agents run on, so that they can be asked at the end. */
+void faults_thaw(struct case_run *r);
+void faults_free(struct case_run *r);
+/* The next timed action, UINT64_MAX for none; and doing those that are due. */
+uint64_t faults_next(const struct case_run *r);
+void faults_due(struct case_run *r);
+/* Hooks over all active faults. */
+void faults_on_handover(struct case_run *r, const char *to_qp, json_t *handover);
+bool faults_hold_receives(struct case_run *r, const char *qp);
+const char *faults_hold_state(struct case_run *r, const char *qp);
+void faults_on_modify(struct case_run *r, const char *qp, const char *to, json_t *set);
+void faults_on_mr_create(struct case_run *r, const char *mr, json_t *req);
+void faults_on_post(struct case_run *r, const char *qp);
+
+/* ---- steps (step.c, step_*.c) ---- */
+
+enum outcome {
+	OUTCOME_INVALID,
+	OUTCOME_DONE,
+	OUTCOME_MET,
+	OUTCOME_BROKEN,
+	OUTCOME_TIMEOUT,
+	OUTCOME_REFUSED,
+	OUTCOME_ERROR,
+	OUTCOME_SKIPPED,
+	NUM_OUTCOMES,
+};
+extern const char *const outcome_names[NUM_OUTCOMES];
+
+struct step_result {
+	enum outcome outcome;
+	struct error text;
+};
+
+struct step_ops {
+	const char *name;
+	void (*run)(struct case_run *r, const json_t *step, struct step_result *res);
+	/* Steps that `together` can send in one message: requests in, outcome after they ran. NULL: run alone. */
+	int (*queue)(struct case_run *r, const json_t *step, struct ops *ops, struct error *e);
+	void (*finish)(struct case_run *r, const json_t *step, struct ops *ops);
+};
+
+const struct step_ops *step_find(const char *name);
+/* Runs one step with its begin and end records. */
+void step_run(struct case_run *r, const json_t *step);
+void step_record(struct case_run *r, const json_t *step, const struct step_result *res); /* res NULL: begin */
+/* The outcome of bundled requests: refused by the verb, or the harness's own error. */
+void step_from_rc(struct step_result *res, int rc, const struct error *e);
+/* Until when this step may take. */
+uint64_t step_deadline(const struct case_run *r, const json_t *step, uint64_t begin_ns, uint64_t def_ns);
+
+void step_connect(struct case_run *r, const json_t *step, struct step_result *res);
+int step_create_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e);
+int step_destroy_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e);
+int step_modify_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e);
+int step_post_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e);
+void step_post_finish(struct case_run *r, const json_t *step, struct ops *ops);
+int step_post_recv_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e);
+int step_poll_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e);
+void step_traffic(struct case_run *r, const json_t *step, struct step_result *res);
+void step_fault(struct case_run *r, const json_t *step, struct step_result *res);
+void step_clear(struct case_run *r, const json_t *step, struct step_result *res);
+void step_expect(struct case_run *r, const json_t *step, struct step_result *res);
+void step_allow(struct case_run *r, const json_t *step, struct step_result *res);
+void step_recover(struct case_run *r, const json_t *step, struct step_result *res);
+void step_remember(struct case_run *r, const json_t *step, struct step_result *res);
+void step_exchange(struct case_run *r, const json_t *step, struct step_result *res);
+void step_repeat(struct case_run *r, const json_t *step, struct step_result *res);
+void step_together(struct case_run *r, const json_t *step, struct step_result *res);
+void step_wait(struct case_run *r, const json_t *step, struct step_result *res);
+
+/* Queries of ends: state records "by": "query". Dead ends get one that says so. */
+void query_states(struct case_run *r, const struct ends *ends, const char *by);
+void query_counters(struct case_run *r, const char *agent);   /* NULL: all */
+void query_dump(struct case_run *r, const struct ends *ends, const char *why); /* ends NULL: all agents */
+/* Every QP of the pairs that a step speaks of; all when it names none. */
+int ends_involved(struct case_run *r, const json_t *step, struct ends *ret, struct error *e);
+/* A planned comparison {"op":">=","value":3}. */
+bool compare_holds(const json_t *cmp, int64_t value);
+
+/* ---- traffic and recovery (step_traffic.c, recover*.c) ---- */
+
+struct traffic_spec {
+	const char *as;
+	const json_t *ops;      /* array of names */
+	int64_t size, depth, messages;
+	uint32_t tag;
+	const char *by;
+	bool background;
+};
+
+/* Verified traffic between both ends of each pair, in both directions. 0 when every message arrived intact. */
+int ctl_traffic_run(struct case_run *r, const struct ends *ends, const struct traffic_spec *spec, uint64_t timeout_ns, struct error *e);
+
+/* Background traffic that nobody stopped. */
+void traffics_stop(struct case_run *r);
+
+struct recover_path {
+	const char *name;
+	const char *help;
+	/* NULL: the name is known, the path is not there yet. Takes the ends from whatever they are to RTS. */
+	int (*run)(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
+};
+
+extern const struct recover_path recover_table[];   /* ends with a row without a name */
+const struct recover_path *recover_find(const char *name);
+void recover_phase(struct case_run *r, const json_t *step, const char *phase, unsigned attempt, const char *text);
+/* To ERR, then until every work request has its end; payload that arrived is verified first. */
+int recover_drain(struct case_run *r, const struct ends *ends, struct error *e);
+int recover_reset(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
+int recover_recreate(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* Faults of the case: injected, timed, cleared, and asked for their proof. */
+#include "controller_case.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "json.h"
+#include "units.h"
+
+static json_t *ends_of_args(const struct fault_run *f)
+{
+	static const char *const keys[] = { "at", "agent", "device" };
+	json_t *at = json_array();
+
+	for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+		const json_t *v = json_object_get(f->args, keys[k]), *item;
+		size_t i;
+
+		if (json_is_string(v))
+			json_array_append_new(at, json_string(json_string_value(v)));
+		json_array_foreach (v, i, item)
+			json_array_append_new(at, json_string(json_string_value(item)));
+	}
+	return at;
+}
+
+static void fault_record(struct fault_run *f, const char *phase, json_t *evidence, int rc, const char *text)
+{
+	const struct fault_ops *ops = f->f.ops;
+	json_t *rec = json_pack("{s:s,s:s,s:s,s:o,s:s,s:s,s:s,s:o}", "kind", "fault", "as", f->as, "name", ops->name, "at", ends_of_args(f), "phase",
+	                        phase, "detection", detection_names[ops->detection ? ops->detection(f->args) : DETECTION_NONE], "blast",
+	                        fault_blast_names[ops->blast], "evidence", evidence ? evidence : json_object());
+
+	if (text && text[0])
+		json_object_set_new(rec, "text", json_string(text));
+	if (rc < 0)
+		json_object_set_new(rec, "errno", json_integer(-rc));
+	case_record(f->r, "controller", rec);
+}
+
+static struct fault_run *fault_newest(struct case_run *r, const char *as)
+{
+	struct fault_run *f, *found = NULL;
+
+	DL_FOREACH (r->faults, f)
+		if (strcmp(f->as, as) == 0)
+			found = f;
+	return found;
+}
+
+int fault_inject(struct case_run *r, const json_t *step, struct error *e)
+{
+	const char *name = json_str(step, "fault"), *as = json_str(step, "as");
+	const struct fault_ops *ops = name ? fault_find(name) : NULL;
+	uint64_t for_ns = json_u64(step, "for_ns", json_u64(step, "for", 0));
+	struct fault_run *f;
+	int rc;
+
+	if (!ops || !ops->inject)
+		return error_set(e, -ENOTSUP, "fault %s is not in this build", name ? name : "?");
+	f = calloc(1, sizeof *f);
+	if (!f)
+		return error_set(e, -ENOMEM, "out of memory");
+	f->r = r;
+	snprintf(f->as, sizeof f->as, "%s", as ? as : name);
+	f->args = json_is_object(json_object_get(step, "args")) ? json_deep_copy(json_object_get(step, "args")) : json_object();
+	f->f = (struct fault){ .ops = ops, .env = &r->fault_env, .as = f->as, .args = f->args, .state = json_object(), .injected_ns = now_ns(),
+		               .active = true };
+	if (for_ns)
+		json_object_set_new(f->f.state, "for_ns", json_integer((json_int_t)for_ns));
+	DL_APPEND(r->faults, f);
+	fault_record(f, "inject", NULL, 0, NULL);
+	rc = ops->inject(&f->f, e);
+	if (rc < 0) {
+		f->f.active = false;
+		f->done = f->proven = true;
+		fault_record(f, "not_fired", NULL, rc, e->text);
+		return rc;
+	}
+	if (for_ns && !ops->undo_in_injector)
+		f->clear_ns = now_ns() + for_ns;
+	return 0;
+}
+
+/* last: it had every chance; without proof now it did not fire. */
+static void fault_prove(struct fault_run *f, bool last)
+{
+	json_t *evidence = NULL;
+	struct error e = { "" };
+	int rc;
+
+	if (f->proven)
+		return;
+	rc = f->f.ops->prove ? f->f.ops->prove(&f->f, &evidence, &e) : 0;
+	if (rc == 1) {
+		f->proven = true;
+		fault_record(f, "fired", evidence, 0, NULL);
+	} else if (last) {
+		f->proven = true;
+		fault_record(f, "not_fired", evidence, rc < 0 ? rc : 0, e.text);
+	} else
+		json_decref(evidence);
+}
+
+static int fault_end(struct fault_run *f, struct error *e)
+{
+	int rc = 0;
+
+	fault_prove(f, false);
+	f->clear_ns = f->timer_ns = 0;
+	f->done = true;
+	f->f.active = false;
+	if (f->f.ops->clear)
+		rc = f->f.ops->clear(&f->f, e);
+	fault_prove(f, false);
+	fault_record(f, "clear", NULL, rc, rc < 0 ? e->text : NULL);
+	return rc < 0 ? rc : 0;
+}
+
+int fault_clear(struct case_run *r, const char *as, struct error *e)
+{
+	struct fault_run *f = fault_newest(r, as);
+
+	if (!f)
+		return error_set(e, -ENOENT, "there is no fault called %s", as);
+	return f->done ? 0 : fault_end(f, e);
+}
+
+void faults_thaw(struct case_run *r)
+{
+	struct fault_run *f;
+
+	DL_FOREACH (r->faults, f) {
+		const char *agent = json_str(f->args, "agent");
+		const struct ctl_agent *a = agent ? agent_find(r, agent) : NULL;
+		struct error e = { "" };
+
+		if (!f->done && f->f.ops->layer == FAULT_PROCESS && a && a->frozen && !r->c->o.keep)
+			fault_end(f, &e);
+	}
+}
+
+/* What acts on objects goes with them; what acts on the link must be undone. */
+static bool outlives_the_agents(const struct fault_run *f)
+{
+	return f->f.ops->layer == FAULT_LINK || f->f.ops->layer == FAULT_WIRE;
+}
+
+void faults_finish(struct case_run *r)
+{
+	struct fault_run *f;
+
+	DL_FOREACH (r->faults, f)
+		fault_prove(f, true);
+	DL_FOREACH (r->faults, f) {
+		struct error e = { "" };
+
+		if (!f->done && outlives_the_agents(f) && !r->c->o.keep)
+			fault_end(f, &e);
+	}
+}
+
+void faults_free(struct case_run *r)
+{
+	struct fault_run *f, *tmp;
+
+	DL_FOREACH_SAFE (r->faults, f, tmp) {
+		DL_DELETE(r->faults, f);
+		json_decref(f->args);
+		json_decref(f->f.state);
+		free(f);
+	}
+}
+
+uint64_t faults_next(const struct case_run *r)
+{
+	uint64_t next = UINT64_MAX;
+	const struct fault_run *f;
+
+	DL_FOREACH (r->faults, f) {
+		if (f->timer_ns && f->timer_ns < next)
+			next = f->timer_ns;
+		if (f->clear_ns && f->clear_ns < next)
+			next = f->clear_ns;
+	}
+	return next;
+}
+
+void faults_due(struct case_run *r)
+{
+	struct fault_run *f;
+	uint64_t now = now_ns();
+
+	DL_FOREACH (r->faults, f) {
+		struct error e = { "" };
+
+		if (f->timer_ns && f->timer_ns <= now) {
+			f->timer_ns = 0;
+			if (f->f.ops->on_timer)
+				f->f.ops->on_timer(&f->f);
+		}
+		if (f->clear_ns && f->clear_ns <= now)
+			fault_end(f, &e);
+	}
+}
+
+/* A row of the table that has the hook, and is injected. */
+#define EACH_ACTIVE(r, f, hook) DL_FOREACH ((r)->faults, f) if ((f)->f.active && (f)->f.ops->hook)
+
+void faults_on_handover(struct case_run *r, const char *to_qp, json_t *handover)
+{
+	struct fault_run *f;
+
+	EACH_ACTIVE (r, f, on_handover)
+		f->f.ops->on_handover(&f->f, to_qp, handover);
+}
+
+bool faults_hold_receives(struct case_run *r, const char *qp)
+{
+	struct fault_run *f;
+
+	EACH_ACTIVE (r, f, holds_receives)
+		if (f->f.ops->holds_receives(&f->f, qp))
+			return true;
+	return false;
+}
+
+const char *faults_hold_state(struct case_run *r, const char *qp)
+{
+	struct fault_run *f;
+
+	EACH_ACTIVE (r, f, holds_state) {
+		const char *state = f->f.ops->holds_state(&f->f, qp);
+
+		if (state)
+			return state;
+	}
+	return NULL;
+}
+
+void faults_on_modify(struct case_run *r, const char *qp, const char *to, json_t *set)
+{
+	struct fault_run *f;
+
+	EACH_ACTIVE (r, f, on_modify)
+		f->f.ops->on_modify(&f->f, qp, to, set);
+}
+
+void faults_on_mr_create(struct case_run *r, const char *mr, json_t *req)
+{
+	struct fault_run *f;
+
+	EACH_ACTIVE (r, f, on_mr_create)
+		f->f.ops->on_mr_create(&f->f, mr, req);
+}
+
+void faults_on_post(struct case_run *r, const char *qp)
+{
+	struct fault_run *f;
+
+	EACH_ACTIVE (r, f, on_post)
+		f->f.ops->on_post(&f->f, qp);
+}
+
+void step_fault(struct case_run *r, const json_t *step, struct step_result *res)
+{
+	struct error e = { "" };
+	int rc = fault_inject(r, step, &e);
+
+	/* A fault that cannot be injected is no finding about the device. */
+	step_from_rc(res, rc, &e);
+}
+
+void step_clear(struct case_run *r, const json_t *step, struct step_result *res)
+{
+	const json_t *arg = json_object_get(step, "arg"), *as;
+	struct error e = { "" };
+	size_t i;
+	int rc = 0;
+
+	if (json_is_string(arg))
+		rc = fault_clear(r, json_string_value(arg), &e);
+	json_array_foreach (arg, i, as) {
+		struct error one = { "" };
+		int got = fault_clear(r, json_string_value(as), &one);
+
+		if (got && !rc) {
+			rc = got;
+			e = one;
+		}
+	}
+	step_from_rc(res, rc, &e);
+}

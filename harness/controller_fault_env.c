@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* What faults may ask of the world (faults/fault.h), by the case's own means. */
+#include "controller_case.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "json.h"
+#include "units.h"
+
+#define KILL_NS (2 * NSEC_PER_SEC)
+
+static int env_request(void *ctl, const char *agent, json_t *req, json_t **ret_reply, struct error *e)
+{
+	return ask(ctl, agent, req, 0, ret_reply, e);
+}
+
+static int env_lab(void *ctl, const char *tool, const char *args, json_t **ret_out, struct error *e)
+{
+	struct case_run *r = ctl;
+	struct lab *lab = r->c->lab;
+	json_t *out = NULL;
+	int rc = lab && lab->ops->command ? lab->ops->command(lab, tool, args, &out, e) : error_set(e, -ENOTSUP, "this lab runs no commands");
+
+	case_record(r, "lab", json_pack("{s:s,s:o,s:i,s:O?}", "kind", "lab", "cmd", json_sprintf("%s %s", tool, args), "rc", rc, "out", out));
+	if (ret_out && rc >= 0)
+		*ret_out = out;
+	else
+		json_decref(out);
+	return rc;
+}
+
+static const json_t *env_device(void *ctl, const char *agent)
+{
+	const struct ctl_agent *a = agent_find(ctl, agent);
+
+	return a ? a->device : NULL;
+}
+
+static const json_t *env_plan(void *ctl)
+{
+	return ((struct case_run *)ctl)->plan;
+}
+
+static const char *env_peer(void *ctl, const char *qp)
+{
+	const struct object *o = ctl_object_find(ctl, qp);
+
+	return o ? o->peer : NULL;
+}
+
+static const json_t *env_qp(void *ctl, const char *qp)
+{
+	struct object *o = ctl_object_find(ctl, qp);
+
+	if (!o || o->type != OBJECT_QP)
+		return NULL;
+	json_decref(o->view);
+	o->view = json_pack("{s:b,s:I,s:i,s:s,s:I,s:i,s:s,s:O?,s:O?,s:O?,s:O?}", "exists", (int)o->exists, "qpn", (json_int_t)o->qpn, "life",
+	                    (int)o->life, "state", o->state ? o->state : "", "sq_psn", (json_int_t)o->sq_psn, "kept_back", (int)o->kept_back, "agent",
+	                    o->agent, "queried", o->queried, "rtr", o->rtr, "rts", o->rts, "told", o->told);
+	return o->view;
+}
+
+static const json_t *env_remembered(void *ctl, const char *name)
+{
+	return json_object_get(((struct case_run *)ctl)->remembered, name);
+}
+
+static json_t *env_counters(void *ctl, const char *agent)
+{
+	const struct ctl_agent *a = agent_find(ctl, agent);
+
+	return a && a->lab_device ? lab_counters(a->lab_device->rdma, a->lab_device->port) : NULL;
+}
+
+static int env_release_receives(void *ctl, const char *qp, struct error *e)
+{
+	struct object *o = ctl_object_find(ctl, qp);
+
+	return o ? link_release_receives(ctl, o, e) : error_set(e, -ENOENT, "there is no QP %s", qp);
+}
+
+static int env_resume_connect(void *ctl, const char *qp, struct error *e)
+{
+	struct object *o = ctl_object_find(ctl, qp);
+	struct ends ends = { .qp = &o, .n = 1 };
+
+	if (!o)
+		return error_set(e, -ENOENT, "there is no QP %s", qp);
+	/* Nothing held it back: no connect came by, or what it left is past that (ERR). */
+	if (!o->exists || !o->wanted)
+		return 0;
+	return link_up(ctl, &ends, o->wanted, "connect", e);
+}
+
+static int env_exchange(void *ctl, const char *pair, struct error *e)
+{
+	json_t *pairs = json_pack("[s]", pair);
+	struct ends ends;
+	int rc = ends_of_pairs(ctl, pairs, &ends, e);
+
+	json_decref(pairs);
+	if (rc)
+		return rc;
+	for (size_t i = 0; !rc && i < ends.n; i++)
+		rc = handover_tell(ctl, ends.qp[i], true, e);
+	ends_free(&ends);
+	return rc;
+}
+
+static int env_timer(void *ctl, struct fault *f, uint64_t after_ns)
+{
+	struct case_run *r = ctl;
+	struct fault_run *run;
+
+	DL_FOREACH (r->faults, run) {
+		if (&run->f != f)
+			continue;
+		run->timer_ns = now_ns() + after_ns;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static unsigned env_wc_count(void *ctl, const char *queue, const char *status)
+{
+	char key[2 * CTL_NAME_MAX];
+
+	snprintf(key, sizeof key, "%s %s", queue, status);
+	return (unsigned)json_int(((struct case_run *)ctl)->wc_counts, key, 0);
+}
+
+static unsigned env_posts_since(void *ctl, const struct fault *f, const char *qp)
+{
+	struct case_run *r = ctl;
+	const struct post *p;
+	unsigned n = 0;
+
+	DL_FOREACH (r->posts, p)
+		if (p->t_ns >= f->injected_ns && strcmp(p->qp->name, qp) == 0)
+			n += p->accepted;
+	return n;
+}
+
+/* The state letter of /proc/PID/stat: it stands after the last ')'. */
+static char process_state(pid_t pid)
+{
+	char path[64], line[512] = "";
+	const char *p;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return '?';
+	if (!fgets(line, sizeof line, f))
+		line[0] = 0;
+	fclose(f);
+	p = strrchr(line, ')');
+	return p && p[1] ? p[2] : '?';
+}
+
+/* A stop takes effect when each thread next comes by; that is soon, and bounded. */
+static void wait_stopped(struct case_run *r, const struct ctl_agent *a, char *ret_status, size_t size)
+{
+	pid_t pid = (pid_t)json_int(a->hello, "pid", a->proc.pid);
+	uint64_t end = now_ns() + KILL_NS;
+
+	while (process_state(pid) != 'T' && now_ns() < end)
+		case_wait(r, NULL, NULL, now_ns() + NSEC_PER_MSEC);
+	if (ret_status)
+		snprintf(ret_status, size, "%s", process_state(pid) == 'T' ? "stopped" : "not stopped");
+}
+
+static bool agent_has_ended(void *user)
+{
+	return ((struct ctl_agent *)user)->ended;
+}
+
+static int env_signal(void *ctl, const char *agent, int sig, char *ret_status, size_t size, struct error *e)
+{
+	struct case_run *r = ctl;
+	struct ctl_agent *a = agent_find(r, agent);
+	int rc;
+
+	if (!a || a->ended)
+		return error_set(e, -ESRCH, "agent %s does not run", agent);
+	if (sig == SIGKILL)
+		a->end_noted = true;
+	rc = agent_signal(a, sig, e);
+	if (!rc && sig == SIGSTOP)
+		wait_stopped(r, a, ret_status, size);
+	if (rc || sig != SIGKILL)
+		return rc;
+	rc = case_wait(r, agent_has_ended, a, now_ns() + KILL_NS);
+	/* Closed pipes come before the process is gone: its devices are open until then. */
+	proc_stop(&a->proc, SIGKILL, KILL_NS);
+	a->ended = a->spoilt = true;
+	a->frozen = false;
+	ctl_objects_lost(r, agent);
+	if (rc || !a->proc.ended)
+		return error_set(e, -ETIMEDOUT, "agent %s (pid %d) does not go away", agent, (int)a->proc.pid);
+	if (ret_status)
+		agent_end_text(a, ret_status, size);
+	return 0;
+}
+
+static int env_restart(void *ctl, const char *agent, struct error *e)
+{
+	struct case_run *r = ctl;
+	struct ctl_agent *a = agent_find(r, agent);
+	int rc;
+
+	if (a && !a->ended)
+		return error_set(e, -EBUSY, "agent %s still runs", agent);
+	if (a)
+		agent_end(a, 0);
+	rc = agents_start(r, e);
+	return rc ? rc : agents_open(r, agent, e);
+}
+
+static int env_mr_renew(void *ctl, const char *mr, const json_t *access, struct error *e)
+{
+	struct case_run *r = ctl;
+	struct object *o = ctl_object_find(r, mr);
+	struct ops ops = { NULL };
+	struct op *op;
+	int rc;
+
+	if (!o || o->type != OBJECT_MR)
+		return error_set(e, -ENOENT, "there is no MR %s", mr);
+	if (o->exists) {
+		ops_add(&ops, o->agent, json_pack("{s:s,s:s,s:s}", "op", "destroy", "type", "mr", "name", o->name));
+		rc = ops_run(r, &ops, 0, e);
+		ops_free(&ops);
+		if (rc)
+			return rc;
+	}
+	link_create(r, &ops, o);
+	DL_FOREACH (ops.head, op)
+		if (access && strcmp(json_str(op->req, "name"), o->name) == 0)
+			json_object_set(op->req, "access", (json_t *)(uintptr_t)access);
+	rc = ops_run(r, &ops, 0, e);
+	ops_free(&ops);
+	return rc;
+}
+
+const struct fault_env case_fault_env = {
+	.request = env_request,
+	.lab = env_lab,
+	.device = env_device,
+	.plan = env_plan,
+	.peer = env_peer,
+	.qp = env_qp,
+	.remembered = env_remembered,
+	.counters = env_counters,
+	.release_receives = env_release_receives,
+	.resume_connect = env_resume_connect,
+	.exchange = env_exchange,
+	.timer = env_timer,
+	.wc_count = env_wc_count,
+	.posts_since = env_posts_since,
+	.signal = env_signal,
+	.restart = env_restart,
+	.mr_renew = env_mr_renew,
+};

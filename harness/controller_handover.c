@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* What the ends are told of each other. The controller carries it, so that every identity fault is a changed field on its way. */
+#include "controller_case.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "json.h"
+
+/* splitmix64: a well-mixed word from a counter. */
+static uint64_t mix(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15ULL;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+	return x ^ (x >> 31);
+}
+
+uint64_t case_random(uint64_t seed, const char *name, unsigned count)
+{
+	uint64_t h = 0xcbf29ce484222325ULL;
+
+	for (; *name; name++)
+		h = (h ^ (unsigned char)*name) * 0x100000001b3ULL;
+	return mix(mix(seed ^ h) + count);
+}
+
+uint32_t psn_away(uint32_t first, uint32_t last, uint64_t random)
+{
+	uint32_t window = (last - first) & CTL_PSN_MASK;
+	uint32_t taken = window + 2 * CTL_PSN_GAP;
+
+	/* A window so long that nothing is far enough from it: the middle of what is left. */
+	if (taken > CTL_PSN_MASK)
+		return (last + ((CTL_PSN_MASK + 1 - window) / 2)) & CTL_PSN_MASK;
+	return (last + CTL_PSN_GAP + (uint32_t)(random % (CTL_PSN_MASK + 2 - taken))) & CTL_PSN_MASK;
+}
+
+static json_t *keys_of(struct case_run *r, const struct object *qp)
+{
+	json_t *keys = json_object();
+	struct object *o, *tmp;
+
+	HASH_ITER (hh, r->objects, o, tmp) {
+		const char *of = json_str(o->plan, "qp");
+
+		if (o->type != OBJECT_MR || !o->exists || strcmp(o->agent, qp->agent) != 0 || (of && strcmp(of, qp->name) != 0))
+			continue;
+		json_object_set_new(keys, o->name,
+		                    json_pack("{s:I,s:O,s:i}", "rkey", (json_int_t)o->rkey, "addr", json_object_get(o->ret, "addr"), "life",
+		                              (int)o->life));
+	}
+	return keys;
+}
+
+json_t *handover_make(struct case_run *r, const struct object *qp)
+{
+	const struct ctl_agent *a = agent_find(r, qp->agent);
+	const json_t *device = a ? a->device : NULL;
+	const char *gid = json_str(device, "gid");
+
+	return json_pack("{s:s,s:I,s:I,s:s,s:I,s:I,s:i,s:o}", "qp", qp->name, "qpn", (json_int_t)qp->qpn, "psn", (json_int_t)qp->sq_psn, "gid",
+	                 gid ? gid : "", "lid", (json_int_t)json_int(device, "lid", 0), "mtu", (json_int_t)json_int(device, "mtu", 0), "life",
+	                 (int)qp->life, "keys", keys_of(r, qp));
+}
+
+int handover_tell(struct case_run *r, struct object *to, bool keys_only, struct error *e)
+{
+	struct object *peer = ctl_object_find(r, to->peer);
+	json_t *told;
+
+	if (!peer)
+		return error_set(e, -ENOENT, "%s has no peer in the plan", to->name);
+	if (!peer->exists && !keys_only)
+		return error_set(e, -ENOTCONN, "%s cannot be told of %s, which does not exist", to->name, peer->name);
+	told = handover_make(r, peer);
+	if (!told)
+		return error_set(e, -ENOMEM, "out of memory");
+	faults_on_handover(r, to->name, told);
+	if (keys_only && to->told) {
+		json_object_set(to->told, "keys", json_object_get(told, "keys"));
+		json_decref(told);
+		return 0;
+	}
+	json_decref(to->told);
+	to->told = told;
+	return 0;
+}

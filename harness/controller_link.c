@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/* From nothing to connected: objects, INIT, receives, handover, RTR, RTS; each end as far as it is wanted and no fault holds it. */
+#include "controller_case.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "json.h"
+#include "units.h"
+
+static void copy(json_t *to, const json_t *from, const char *key)
+{
+	json_t *v = json_object_get(from, key);
+
+	if (v && !json_is_null(v))
+		json_object_set(to, key, v);
+}
+
+/* An attribute may be a reference to what a device returned. */
+static void set_attr(struct case_run *r, json_t *set, const struct object *qp, const char *name)
+{
+	const json_t *v = qp_attr(qp, name);
+	int64_t n;
+
+	if (!v || json_is_null(v))
+		return;
+	if (json_is_object(v)) {
+		if (value_resolve(r, v, 0, &n, NULL) == 0)
+			json_object_set_new(set, name, json_integer(n));
+		return;
+	}
+	json_object_set(set, name, (json_t *)(uintptr_t)v);
+}
+
+static json_t *create_pd_cq(const struct object *o)
+{
+	json_t *req = json_pack("{s:s,s:s,s:o}", "op", o->type == OBJECT_PD ? "pd_create" : "cq_create", "name", o->name, "dev",
+	                        json_sprintf("dev.%s", o->agent));
+
+	copy(req, o->plan, "depth");
+	copy(req, o->plan, "poll");
+	return req;
+}
+
+static json_t *create_srq(struct case_run *r, struct ops *ops, const struct object *o)
+{
+	json_t *req = json_pack("{s:s,s:s}", "op", "srq_create", "name", o->name);
+
+	link_create(r, ops, ctl_object_find(r, json_str(o->plan, "pd")));
+	copy(req, o->plan, "pd");
+	copy(req, o->plan, "depth");
+	copy(req, o->plan, "max_sge");
+	copy(req, o->plan, "limit");
+	return req;
+}
+
+static json_t *create_mr(struct case_run *r, struct ops *ops, const struct object *o)
+{
+	json_t *req = json_pack("{s:s,s:s}", "op", "mr_create", "name", o->name);
+
+	link_create(r, ops, ctl_object_find(r, json_str(o->plan, "pd")));
+	copy(req, o->plan, "pd");
+	copy(req, o->plan, "bytes");
+	json_object_set_new(req, "access", json_deep_copy(json_object_get(o->plan, "access")));
+	faults_on_mr_create(r, o->name, req);
+	return req;
+}
+
+/* The MR that a QP's receives use: its own of role rx. */
+static const struct object *receive_mr(struct case_run *r, const struct object *qp)
+{
+	struct object *o, *tmp;
+
+	HASH_ITER (hh, r->objects, o, tmp) {
+		const char *of = json_str(o->plan, "qp"), *role = json_str(o->plan, "role");
+
+		if (o->type == OBJECT_MR && of && role && strcmp(of, qp->name) == 0 && strcmp(role, "rx") == 0)
+			return o;
+	}
+	return NULL;
+}
+
+static json_t *create_qp(struct case_run *r, struct ops *ops, const struct object *qp)
+{
+	static const char *const stands_on[] = { "pd", "send_cq", "recv_cq", "srq" };
+	json_t *req = json_pack("{s:s,s:s}", "op", "qp_create", "name", qp->name), *cap;
+	struct object *o, *tmp;
+	const char *key;
+	json_t *value;
+
+	for (size_t i = 0; i < sizeof stands_on / sizeof stands_on[0]; i++) {
+		link_create(r, ops, ctl_object_find(r, json_str(qp->plan, stands_on[i])));
+		copy(req, qp->plan, stands_on[i]);
+	}
+	HASH_ITER (hh, r->objects, o, tmp) {
+		const char *of = o->type == OBJECT_MR ? json_str(o->plan, "qp") : "";
+
+		/* MRs that no single QP owns come with the first QP of their agent. */
+		if (o->type == OBJECT_MR && strcmp(o->agent, qp->agent) == 0 && (!of || strcmp(of, qp->name) == 0))
+			link_create(r, ops, o);
+	}
+	copy(req, qp->plan, "type");
+	copy(req, qp->plan, "signal_all");
+	cap = json_object();
+	json_object_foreach (json_object_get(qp->plan, "cap"), key, value) {
+		int64_t n;
+
+		if (value_resolve(r, value, 0, &n, NULL) == 0)
+			json_object_set_new(cap, key, json_integer(n));
+	}
+	json_object_set_new(req, "cap", cap);
+	if (receive_mr(r, qp))
+		json_object_set_new(req, "rx", json_string(receive_mr(r, qp)->name));
+	return req;
+}
+
+static bool queued(const struct ops *ops, const struct object *o)
+{
+	for (const struct op *op = ops->head; op; op = op->next) {
+		const char *name = json_str(op->req, "name"), *what = json_str(op->req, "op");
+
+		if (name && strcmp(name, o->name) == 0 && what && strstr(what, "_create"))
+			return true;
+	}
+	return false;
+}
+
+void link_create(struct case_run *r, struct ops *ops, struct object *o)
+{
+	json_t *req = NULL;
+
+	if (!o || o->exists || queued(ops, o))
+		return;
+	switch (o->type) {
+	case OBJECT_PD:
+	case OBJECT_CQ:
+		req = create_pd_cq(o);
+		break;
+	case OBJECT_SRQ:
+		req = create_srq(r, ops, o);
+		break;
+	case OBJECT_MR:
+		req = create_mr(r, ops, o);
+		break;
+	case OBJECT_QP:
+		req = create_qp(r, ops, o);
+		break;
+	default:
+		return;
+	}
+	ops_add(ops, o->agent, req);
+}
+
+static bool is_type(const struct object *qp, const char *type)
+{
+	const char *t = json_str(qp->plan, "type");
+
+	return t && strcmp(t, type) == 0;
+}
+
+static void attrs_init(struct case_run *r, struct object *qp, json_t *set)
+{
+	const struct ctl_agent *a = agent_find(r, qp->agent);
+
+	set_attr(r, set, qp, "pkey_index");
+	if (a && a->lab_device)
+		json_object_set_new(set, "port", json_integer(a->lab_device->port));
+	set_attr(r, set, qp, is_type(qp, "UD") ? "qkey" : "access");
+}
+
+static void attrs_rtr(struct case_run *r, struct object *qp, json_t *set)
+{
+	static const char *const common[] = { "path_mtu", "hop_limit", "traffic_class", "sl", "flow_label", "gid_index" };
+	const struct ctl_agent *a = agent_find(r, qp->agent);
+
+	if (is_type(qp, "UD"))
+		return;
+	for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
+		set_attr(r, set, qp, common[i]);
+	if (!json_object_get(set, "gid_index") && json_object_get(a ? a->device : NULL, "gid_index"))
+		json_object_set(set, "gid_index", json_object_get(a->device, "gid_index"));
+	if (a && a->lab_device)
+		json_object_set_new(set, "port", json_integer(a->lab_device->port));
+	if (qp->told) {
+		json_object_set(set, "dest_qpn", json_object_get(qp->told, "qpn"));
+		json_object_set(set, "dest_gid", json_object_get(qp->told, "gid"));
+		json_object_set(set, "rq_psn", json_object_get(qp->told, "psn"));
+	}
+	set_attr(r, set, qp, "rq_psn");
+	if (is_type(qp, "RC")) {
+		set_attr(r, set, qp, "max_dest_rd_atomic");
+		set_attr(r, set, qp, "min_rnr_timer");
+	}
+}
+
+static void attrs_rts(struct case_run *r, struct object *qp, json_t *set)
+{
+	static const char *const rc_only[] = { "timeout", "retry_cnt", "rnr_retry", "max_rd_atomic" };
+
+	json_object_set_new(set, "sq_psn", json_integer(qp->sq_psn));
+	for (size_t i = 0; is_type(qp, "RC") && i < sizeof rc_only / sizeof rc_only[0]; i++)
+		set_attr(r, set, qp, rc_only[i]);
+}
+
+json_t *link_attrs(struct case_run *r, struct object *qp, const char *to)
+{
+	json_t *set = json_object();
+
+	if (strcmp(to, "INIT") == 0)
+		attrs_init(r, qp, set);
+	if (strcmp(to, "RTR") == 0)
+		attrs_rtr(r, qp, set);
+	if (strcmp(to, "RTS") == 0)
+		attrs_rts(r, qp, set);
+	return set;
+}
+
+static int rank_of(const char *state)
+{
+	static const char *const order[] = { "RESET", "INIT", "RTR", "RTS" };
+
+	for (int i = 0; state && i < 4; i++)
+		if (strcmp(order[i], state) == 0)
+			return i;
+	return -1;
+}
+
+/* May this end take the step to `to`, which is one beyond where it is? */
+static bool may_move(struct case_run *r, const struct object *qp, const char *to)
+{
+	const char *hold = faults_hold_state(r, qp->name);
+
+	if (!qp->exists || rank_of(qp->state) != rank_of(to) - 1)
+		return false;
+	if (qp->wanted && rank_of(to) > rank_of(qp->wanted))
+		return false;
+	return !hold || rank_of(to) <= rank_of(hold);
+}
+
+static void add_move(struct case_run *r, struct ops *ops, struct object *qp, const char *to, const char *by)
+{
+	json_t *set = link_attrs(r, qp, to);
+
+	faults_on_modify(r, qp->name, to, set);
+	ops_add(ops, qp->agent, json_pack("{s:s,s:s,s:s,s:o,s:s}", "op", "qp_modify", "name", qp->name, "to", to, "set", set, "by", by));
+}
+
+static void note_kept_back(struct case_run *r, struct object *qp, unsigned count, const char *by)
+{
+	qp->kept_back = count;
+	case_record(r, "controller",
+	            json_pack("{s:s,s:o,s:i,s:s,s:I,s:i,s:i,s:i,s:s}", "kind", "post", "obj", json_sprintf("%s.recv", qp->name), "life",
+	                      (int)qp->life, "op", "RECV", "size", (json_int_t)json_int(r->plan, "msg_bytes", 0), "count", (int)count, "accepted", 0,
+	                      "kept_back", (int)count, "by", by));
+}
+
+static json_t *receive_request(struct case_run *r, const struct object *qp, int64_t count, const char *by)
+{
+	int64_t bytes = json_int(r->plan, "msg_bytes", 64), stride = (bytes + 63) / 64 * 64;
+	const struct object *mr = receive_mr(r, qp);
+	json_t *req;
+
+	if (stride < 64)
+		stride = 64;
+	req = json_pack("{s:s,s:s,s:I,s:I,s:I,s:s}", "op", "post_recv", "qp", qp->name, "count", (json_int_t)count, "size", (json_int_t)bytes,
+	                "stride", (json_int_t)stride, "by", by);
+	if (mr) {
+		json_object_set_new(req, "mr", json_string(mr->name));
+		json_object_set_new(req, "slots", json_integer(json_int(mr->plan, "bytes", 0) / stride));
+	}
+	return req;
+}
+
+static void fill_srq(struct case_run *r, struct ops *ops, struct object *srq, const char *by)
+{
+	json_t *req;
+	int64_t bytes = json_int(srq->plan, "bytes", json_int(r->plan, "msg_bytes", 64));
+	const char *mr = json_str(srq->plan, "mr");
+
+	if (!srq->exists || srq->receives_posted || !json_bool(srq->plan, "fill", true))
+		return;
+	req = json_pack("{s:s,s:s,s:I,s:I,s:s}", "op", "post_recv", "srq", srq->name, "count", (json_int_t)json_int(srq->plan, "depth", 1), "size",
+	                (json_int_t)bytes, "by", by);
+	json_object_set_new(req, "stride", json_integer((bytes + 63) / 64 * 64));
+	if (mr)
+		json_object_set_new(req, "mr", json_string(mr));
+	ops_add(ops, srq->agent, req);
+	srq->receives_posted = true;
+}
+
+void link_receives(struct case_run *r, struct ops *ops, struct object *qp, const char *by)
+{
+	struct object *srq = ctl_object_find(r, json_str(qp->plan, "srq"));
+	int64_t count = 0;
+
+	if (srq) {
+		fill_srq(r, ops, srq, by);
+		return;
+	}
+	if (qp->receives_posted)
+		return;
+	if (value_resolve(r, json_object_get(json_object_get(qp->plan, "cap"), "max_recv_wr"), 0, &count, NULL) || count <= 0)
+		return;
+	qp->receives_posted = true;
+	if (faults_hold_receives(r, qp->name))
+		note_kept_back(r, qp, (unsigned)count, by);
+	else
+		ops_add(ops, qp->agent, receive_request(r, qp, count, by));
+}
+
+int link_release_receives(struct case_run *r, struct object *qp, struct error *e)
+{
+	unsigned count = qp->kept_back;
+	int rc;
+
+	if (!count || !qp->exists)
+		return 0;
+	qp->kept_back = 0;
+	rc = ask(r, qp->agent, receive_request(r, qp, count, "fault"), 0, NULL, e);
+	return rc < 0 ? rc : 0;
+}
+
+static int move_all(struct case_run *r, const struct ends *ends, const char *to, const char *by, struct error *e)
+{
+	struct ops ops = { NULL };
+	int rc;
+
+	for (size_t i = 0; i < ends->n; i++) {
+		struct object *qp = ends->qp[i];
+
+		if (!may_move(r, qp, to))
+			continue;
+		if (strcmp(to, "RTR") == 0) {
+			rc = handover_tell(r, qp, false, e);
+			if (rc)
+				goto free_ops;
+		}
+		add_move(r, &ops, qp, to, by);
+		if (strcmp(to, "INIT") == 0)
+			link_receives(r, &ops, qp, by);
+	}
+	rc = ops_run(r, &ops, 0, e);
+free_ops:
+	ops_free(&ops);
+	return rc;
+}
+
+/* Ends that a step left in INIT by hand may still lack their receives. */
+static int receives_all(struct case_run *r, const struct ends *ends, const char *by, struct error *e)
+{
+	struct ops ops = { NULL };
+	int rc;
+
+	for (size_t i = 0; i < ends->n; i++)
+		if (ends->qp[i]->exists && rank_of(ends->qp[i]->state) == 1)
+			link_receives(r, &ops, ends->qp[i], by);
+	rc = ops_run(r, &ops, 0, e);
+	ops_free(&ops);
+	return rc;
+}
+
+/* New keys and lives of an end whose peer is connected already: told again where both exist. */
+static void tell_connected(struct case_run *r, const struct ends *ends)
+{
+	for (size_t i = 0; i < ends->n; i++)
+		if (rank_of(ends->qp[i]->state) >= 2)
+			handover_tell(r, ends->qp[i], true, NULL);
+}
+
+int link_up(struct case_run *r, const struct ends *ends, const char *wanted, const char *by, struct error *e)
+{
+	struct ops ops = { NULL };
+	int rc;
+
+	for (size_t i = 0; i < ends->n; i++) {
+		ends->qp[i]->wanted = wanted;
+		link_create(r, &ops, ends->qp[i]);
+	}
+	rc = ops_run(r, &ops, 0, e);
+	ops_free(&ops);
+	if (rc)
+		return rc;
+	tell_connected(r, ends);
+	rc = move_all(r, ends, "INIT", by, e);
+	if (!rc)
+		rc = receives_all(r, ends, by, e);
+	if (!rc && rank_of(wanted) >= 2)
+		rc = move_all(r, ends, "RTR", by, e);
+	if (!rc && rank_of(wanted) >= 3)
+		rc = move_all(r, ends, "RTS", by, e);
+	return rc;
+}

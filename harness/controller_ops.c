@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests in bundles: one message to each agent, all agents at the same time. */
+#include "controller_case.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "json.h"
+#include "units.h"
+
+struct bundle {
+	struct ctl_agent *agent;
+	char name[CTL_NAME_MAX];
+	struct request *q;
+	size_t n;
+	int rc;
+};
+
+struct bundles {
+	struct bundle *b;
+	size_t n;
+};
+
+struct op *ops_add(struct ops *ops, const char *agent, json_t *req)
+{
+	struct op *op = calloc(1, sizeof *op);
+
+	if (!op || !req) {
+		free(op);
+		json_decref(req);
+		return NULL;
+	}
+	snprintf(op->agent, sizeof op->agent, "%s", agent);
+	op->req = req;
+	DL_APPEND(ops->head, op);
+	return op;
+}
+
+void ops_free(struct ops *ops)
+{
+	struct op *op, *tmp;
+
+	DL_FOREACH_SAFE (ops->head, op, tmp) {
+		DL_DELETE(ops->head, op);
+		json_decref(op->req);
+		json_decref(op->reply);
+		free(op);
+	}
+}
+
+static struct bundle *bundle_of(struct bundles *all, const char *agent)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (strcmp(all->b[i].name, agent) == 0)
+			return &all->b[i];
+	return NULL;
+}
+
+static int bundles_make(struct case_run *r, const struct ops *ops, struct bundles *all)
+{
+	struct op *op;
+	size_t n = 0;
+
+	DL_FOREACH (ops->head, op)
+		n++;
+	all->b = calloc(n ? n : 1, sizeof *all->b);
+	if (!all->b)
+		return -ENOMEM;
+	DL_FOREACH (ops->head, op) {
+		struct bundle *b = bundle_of(all, op->agent);
+
+		if (!b) {
+			b = &all->b[all->n++];
+			snprintf(b->name, sizeof b->name, "%s", op->agent);
+			b->agent = agent_find(r, op->agent);
+		}
+		b->n++;
+	}
+	return 0;
+}
+
+static int bundle_send(struct bundle *b, const struct ops *ops)
+{
+	json_t *msg = NULL, *list = NULL;
+	struct op *op;
+
+	if (agent_unreachable(b->agent))
+		return -EHOSTDOWN;
+	if (b->n > 1) {
+		list = json_array();
+		msg = json_pack("{s:s,s:o}", "op", "batch", "ops", list);
+	}
+	DL_FOREACH (ops->head, op) {
+		if (strcmp(op->agent, b->name) != 0)
+			continue;
+		if (b->n > 1)
+			json_array_append(list, op->req);
+		else
+			msg = json_incref(op->req);
+	}
+	return agent_send(b->agent, msg, &b->q);
+}
+
+static bool all_answered(void *user)
+{
+	const struct bundles *all = user;
+
+	for (size_t i = 0; i < all->n; i++)
+		if (all->b[i].q && !all->b[i].q->done)
+			return false;
+	return true;
+}
+
+static void op_fail(struct op *op, int rc, const char *why)
+{
+	op->rc = rc;
+	snprintf(op->text, sizeof op->text, "agent %s, %s: %s", op->agent, json_str(op->req, "op"), why ? why : strerror(-rc));
+}
+
+static void op_take(struct case_run *r, struct op *op, json_t *reply)
+{
+	op->reply = json_incref(reply);
+	op->rc = (int)json_int(reply, "rc", 0);
+	if (op->rc < 0) {
+		const char *name = json_str(op->req, "name");
+
+		if (!name)
+			name = json_str(op->req, "qp");
+		snprintf(op->text, sizeof op->text, "agent %s, %s%s%s: %s", op->agent, json_str(op->req, "op"), name ? " " : "",
+		         name ? name : "", json_str(reply, "error") ? json_str(reply, "error") : strerror(-op->rc));
+	}
+	effect_apply(r, op->agent, op->req, reply);
+}
+
+static void bundle_collect(struct case_run *r, struct bundle *b, struct ops *ops, uint64_t waited_ns)
+{
+	const json_t *replies = b->q && b->q->reply ? json_object_get(b->q->reply, "replies") : NULL;
+	bool silent = b->q && !b->q->done;
+	size_t i = 0;
+	struct op *op;
+
+	if (silent)
+		case_record(r, "controller",
+		            json_pack("{s:s,s:s,s:o,s:I}", "kind", "blocked", "verb", "agent request", "text",
+		                      json_sprintf("agent %s did not answer", b->name), "waited_ns", (json_int_t)waited_ns));
+	DL_FOREACH (ops->head, op) {
+		if (strcmp(op->agent, b->name) != 0)
+			continue;
+		if (!b->q)
+			op_fail(op, b->rc, b->rc == -EHOSTDOWN ? agent_unreachable(b->agent) : NULL);
+		else if (silent)
+			op_fail(op, -ETIMEDOUT, "no answer in time");
+		else if (!b->q->reply)
+			op_fail(op, b->q->rc, "the agent died");
+		else if (b->n == 1)
+			op_take(r, op, b->q->reply);
+		else if (i < json_array_size(replies))
+			op_take(r, op, json_array_get(replies, i++));
+		else
+			op_fail(op, -EPROTO, "the answer to a batch is too short");
+	}
+}
+
+int ops_run(struct case_run *r, struct ops *ops, uint64_t timeout_ns, struct error *e)
+{
+	uint64_t begin = now_ns();
+	struct bundles all = { .n = 0 };
+	struct op *op;
+	int rc;
+
+	if (!ops->head)
+		return 0;
+	rc = bundles_make(r, ops, &all);
+	if (rc)
+		return error_set(e, rc, "out of memory");
+	for (size_t i = 0; i < all.n; i++)
+		all.b[i].rc = bundle_send(&all.b[i], ops);
+	rc = case_wait(r, all_answered, &all, begin + (timeout_ns ? timeout_ns : CTL_REQUEST_NS));
+	for (size_t i = 0; i < all.n; i++) {
+		bundle_collect(r, &all.b[i], ops, now_ns() - begin);
+		ctl_request_free(all.b[i].agent, all.b[i].q);
+	}
+	free(all.b);
+	if (rc && rc != -ETIMEDOUT)
+		return error_set(e, rc, "event loop: %s", strerror(-rc));
+	DL_FOREACH (ops->head, op)
+		if (op->rc < 0)
+			return error_set(e, op->rc, "%s", op->text);
+	return 0;
+}
+
+int ask(struct case_run *r, const char *agent, json_t *req, uint64_t timeout_ns, json_t **ret_reply, struct error *e)
+{
+	struct ops ops = { NULL };
+	struct op *op = ops_add(&ops, agent, req);
+	int rc;
+
+	if (!op)
+		return error_set(e, -ENOMEM, "out of memory");
+	rc = ops_run(r, &ops, timeout_ns, e);
+	if (ret_reply && op->reply)
+		*ret_reply = json_incref(op->reply);
+	ops_free(&ops);
+	return rc;
+}

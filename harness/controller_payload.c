@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* What was posted, what of it succeeded, and whether the bytes are there: looked at before anything overwrites them. */
+#include "controller_case.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "json.h"
+#include "units.h"
+#include "wrid.h"
+
+void posts_free(struct case_run *r)
+{
+	struct post *p, *tmp;
+
+	DL_FOREACH_SAFE (r->posts, p, tmp) {
+		DL_DELETE(r->posts, p);
+		free(p);
+	}
+}
+
+/* How many ids of [first, last] lie in [lo, hi]; both runs are of one queue and life. */
+static unsigned overlap(uint64_t first, uint64_t last, uint64_t lo, uint64_t hi)
+{
+	struct wrid a = wrid_decode(first), z = wrid_decode(last), l = wrid_decode(lo), h = wrid_decode(hi);
+	uint32_t from, to;
+
+	if (a.life != l.life || a.queue != l.queue)
+		return 0;
+	from = a.seq > l.seq ? a.seq : l.seq;
+	to = z.seq < h.seq ? z.seq : h.seq;
+	return from <= to ? to - from + 1 : 0;
+}
+
+static bool is_send_side(const struct post *p, const char *obj)
+{
+	size_t len = strlen(p->qp->name);
+
+	return obj && strncmp(obj, p->qp->name, len) == 0 && strcmp(obj + len, ".send") == 0;
+}
+
+static void note_post(struct case_run *r, const json_t *rec)
+{
+	struct post *p;
+	uint32_t tag = (uint32_t)json_int(rec, "tag", 0);
+
+	if (!tag || json_str(rec, "traffic"))
+		return;
+	/* The newest entry with this tag at this queue that has no ids yet. */
+	for (p = r->posts ? r->posts->prev : NULL; p; p = p == r->posts ? NULL : p->prev) {
+		if (p->tag != tag || p->has_ids || !is_send_side(p, json_str(rec, "obj")))
+			continue;
+		p->accepted = (unsigned)json_int(rec, "accepted", 0);
+		p->t_ns = now_ns();
+		p->first = json_u64(rec, "first", 0);
+		p->last = json_u64(rec, "last", 0);
+		p->has_ids = p->accepted > 0;
+		return;
+	}
+}
+
+static void note_wc(struct case_run *r, const json_t *rec)
+{
+	const char *status = json_str(rec, "status"), *obj = json_str(rec, "obj");
+	uint64_t first = json_u64(rec, "first", 0), last = json_u64(rec, "last", first);
+	char key[2 * CTL_NAME_MAX];
+	struct post *p;
+
+	snprintf(key, sizeof key, "%s %s", obj ? obj : "?", status ? status : "?");
+	json_object_set_new(r->wc_counts, key, json_integer(json_int(r->wc_counts, key, 0) + json_int(rec, "count", 1)));
+	DL_FOREACH (r->posts, p) {
+		unsigned n;
+
+		if (!p->has_ids || !is_send_side(p, obj))
+			continue;
+		n = overlap(first, last, p->first, p->last);
+		if (status && strcmp(status, "SUCCESS") == 0)
+			p->succeeded += n;
+		else
+			p->failed += n;
+	}
+}
+
+void posts_note(struct case_run *r, const json_t *rec)
+{
+	const char *kind = json_str(rec, "kind");
+
+	if (kind && strcmp(kind, "post") == 0)
+		note_post(r, rec);
+	else if (kind && strcmp(kind, "wc") == 0)
+		note_wc(r, rec);
+}
+
+static json_t *verify_request(const struct post *p)
+{
+	unsigned count = p->accepted ? p->accepted : p->count;
+
+	if (p->find)
+		return json_pack("{s:s,s:s,s:I,s:i,s:I}", "op", "find", "qp", p->qp->peer, "size", (json_int_t)p->size, "count", (int)count, "tag",
+		                 (json_int_t)p->tag);
+	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:i,s:I}", "op", "verify", "mr", p->mr, "off", (json_int_t)p->off, "size",
+	                 (json_int_t)p->size, "stride", (json_int_t)p->stride, "slots", (json_int_t)p->slots, "count", (int)count, "tag",
+	                 (json_int_t)p->tag);
+}
+
+static void payload_record(struct case_run *r, const struct post *p, const char *at, const json_t *reply, const char *why)
+{
+	static const char *const counts[] = { "intact", "absent", "partial", "stale" };
+	unsigned total = p->accepted ? p->accepted : p->count;
+	json_t *rec = json_pack("{s:s,s:s,s:I,s:s,s:s,s:i,s:i,s:s,s:i}", "kind", "payload", "as", p->as, "tag", (json_int_t)p->tag, "op", p->op,
+	                        "at", at, "total", (int)total, "of_step", p->step, "obj", p->qp->name, "succeeded", (int)p->succeeded);
+
+	for (size_t i = 0; reply && i < 4; i++)
+		json_object_set_new(rec, counts[i], json_integer(json_int(reply, counts[i], 0)));
+	if (reply && json_object_get(reply, "indices"))
+		json_object_set(rec, "indices", json_object_get(reply, "indices"));
+	if (why)
+		json_object_set_new(rec, "unreachable", json_string(why));
+	case_record(r, "controller", rec);
+}
+
+void payload_verify(struct case_run *r, struct post *p)
+{
+	struct object *peer = ctl_object_find(r, p->qp->peer);
+	const char *agent = p->find ? (peer ? peer->agent : "") : p->mr_agent;
+	const char *at = p->find ? (peer ? peer->name : "") : p->mr, *why = agent_unreachable(agent_find(r, agent));
+	json_t *reply = NULL;
+	struct error e = { "" };
+
+	if (!p->data)
+		return;
+	if (!why && ask(r, agent, verify_request(p), 0, &reply, &e) < 0)
+		why = e.text;
+	payload_record(r, p, at, why ? NULL : reply, why);
+	json_decref(reply);
+	p->verified = true;
+	p->verified_at = p->succeeded;
+}
+
+static bool owes_a_look(const struct post *p)
+{
+	return p->data && p->succeeded && (!p->verified || p->verified_at != p->succeeded);
+}
+
+void payload_settle(struct case_run *r, uint32_t tag)
+{
+	struct post *p, *tmp;
+
+	case_drain(r);
+	DL_FOREACH_SAFE (r->posts, p, tmp) {
+		if ((!tag || p->tag == tag) && owes_a_look(p))
+			payload_verify(r, p);
+	}
+}
+
+void payload_of(struct case_run *r, const char *as)
+{
+	struct post *p, *newest = NULL;
+	int step = -1;
+
+	/* In a repeat a name stands for the newest post of that name, at each of its ends. */
+	DL_FOREACH (r->posts, p)
+		if (strcmp(p->as, as) == 0)
+			step = p->step;
+	DL_FOREACH (r->posts, p) {
+		if (strcmp(p->as, as) != 0 || p->step != step)
+			continue;
+		for (struct post *q = p->next; q && !newest; q = q->next)
+			if (strcmp(q->as, as) == 0 && q->qp == p->qp && q->step == step)
+				newest = q;
+		if (!newest)
+			payload_verify(r, p);
+		newest = NULL;
+	}
+}
+
+void payload_at(struct case_run *r, const struct object *qp)
+{
+	struct post *p, *tmp;
+
+	DL_FOREACH_SAFE (r->posts, p, tmp)
+		if (!qp || p->qp == qp)
+			payload_verify(r, p);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* The one place that waits: what callbacks noted is written down, timed fault actions run, then the condition is asked. */
+#include "controller_case.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "json.h"
+#include "log.h"
+#include "loop.h"
+#include "names.h"
+#include "units.h"
+
+void case_note(struct case_run *r, const char *src, const char *clk, json_t *rec)
+{
+	json_t *note = json_pack("{s:s,s:s*,s:o}", "src", src, "clk", clk, "rec", rec);
+
+	if (note)
+		json_array_append_new(r->inbox, note);
+	else
+		json_decref(rec);
+}
+
+/* What an agent says of its objects keeps the controller's view of them fresh. */
+static void follow(struct case_run *r, const json_t *rec)
+{
+	const char *kind = json_str(rec, "kind"), *name = json_str(rec, "obj");
+	struct object *o = name ? ctl_object_find(r, name) : NULL;
+	const json_t *queried = json_object_get(rec, "queried");
+	const char *state;
+
+	if (!kind || strcmp(kind, "state") != 0 || !o || o->type != OBJECT_QP)
+		return;
+	state = json_str(queried, "state");
+	if (!state)
+		state = json_int(rec, "errno", 0) == 0 ? json_str(rec, "new") : NULL;
+	if (state && name_find(&names_state, state))
+		o->state = name_find(&names_state, state)->text;
+	if (json_object_size(queried)) {
+		json_decref(o->queried);
+		o->queried = json_deep_copy(queried);
+	}
+}
+
+/* Answers to the controller's own questions do not make it ask again. */
+static bool is_news(const json_t *rec)
+{
+	static const char *const quiet[] = { "clock", "counter", "payload", "dump", "step", "hello", "lab", NULL };
+	const char *kind = json_str(rec, "kind"), *by = json_str(rec, "by");
+
+	for (size_t i = 0; quiet[i]; i++)
+		if (kind && strcmp(kind, quiet[i]) == 0)
+			return false;
+	return !(kind && strcmp(kind, "state") == 0 && by && strcmp(by, "query") == 0);
+}
+
+static void write_down(struct case_run *r, const char *src, const char *clk, json_t *rec)
+{
+	recorder_write(r->rec, src, clk, rec);
+	follow(r, rec);
+	posts_note(r, rec);
+	model_feed(r->model, rec);
+	if (is_news(rec))
+		r->news++;
+}
+
+static void note_death(struct case_run *r, const char *agent, const char *why)
+{
+	json_t *rec = json_pack("{s:s,s:o,s:i,s:o}", "kind", "lost", "what", json_sprintf("agent/%s", agent), "count", 1, "text",
+	                        json_sprintf("agent %s died: %s", agent, why));
+
+	if (!rec)
+		return;
+	write_down(r, "controller", NULL, rec);
+	json_decref(rec);
+}
+
+static void note_ends(struct case_run *r)
+{
+	struct ctl_agent *a;
+	char why[64];
+
+	DL_FOREACH (r->c->agents, a) {
+		if (!a->name[0] || !a->ended || a->end_noted)
+			continue;
+		/* End of file comes a moment before the process can be reaped: its status is worth a short look. */
+		proc_poll(&a->proc);
+		a->end_noted = true;
+		ctl_objects_lost(r, a->name);
+		note_death(r, a->name, agent_end_text(a, why, sizeof why));
+	}
+}
+
+void case_drain(struct case_run *r)
+{
+	while (json_array_size(r->inbox)) {
+		json_t *all = r->inbox, *note;
+		size_t i;
+
+		r->inbox = json_array();
+		json_array_foreach (all, i, note)
+			write_down(r, json_str(note, "src"), json_str(note, "clk"), json_object_get(note, "rec"));
+		json_decref(all);
+	}
+	note_ends(r);
+}
+
+void case_record(struct case_run *r, const char *src, json_t *rec)
+{
+	if (!rec) {
+		log_error("%s: a record could not be made", r->id);
+		return;
+	}
+	case_drain(r);
+	write_down(r, src, NULL, rec);
+	json_decref(rec);
+}
+
+void case_lost(struct case_run *r, unsigned count, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+	json_t *rec;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	rec = json_pack("{s:s,s:s,s:i}", "kind", "lost", "what", text, "count", (int)count);
+	if (!rec)
+		return;
+	write_down(r, "controller", NULL, rec);
+	json_decref(rec);
+}
+
+struct wait_for {
+	struct case_run *r;
+	bool (*done)(void *user);
+	void *user;
+};
+
+static bool something_to_do(void *user)
+{
+	struct wait_for *w = user;
+
+	case_drain(w->r);
+	return w->done && w->done(w->user);
+}
+
+int case_wait(struct case_run *r, bool (*done)(void *user), void *user, uint64_t at_ns)
+{
+	struct wait_for w = { .r = r, .done = done, .user = user };
+
+	for (;;) {
+		uint64_t until = at_ns, due = r->in_due ? UINT64_MAX : faults_next(r);
+		int rc;
+
+		if (due < until)
+			until = due;
+		rc = loop_wait(r->c->loop, something_to_do, &w, until);
+		case_drain(r);
+		if (rc != -ETIMEDOUT)
+			return rc;
+		if (due <= now_ns()) {
+			r->in_due = true;
+			faults_due(r);
+			r->in_due = false;
+		}
+		if (done && done(user))
+			return 0;
+		if (at_ns <= now_ns())
+			return -ETIMEDOUT;
+	}
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* Steps that order other steps or let time pass: repeat, together, wait; and what ends tell each other: remember, exchange. */
+#include "controller_case.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json.h"
+#include "units.h"
+
+static void judge_passes(struct step_result *res, const json_t *passes, unsigned passed, unsigned ran)
+{
+	error_set(&res->text, 0, "%u of %u iterations passed", passed, ran);
+	if (!passes)
+		res->outcome = OUTCOME_DONE;
+	else
+		res->outcome = compare_holds(passes, passed) ? OUTCOME_MET : OUTCOME_BROKEN;
+}
+
+void step_repeat(struct case_run *r, const json_t *step, struct step_result *res)
+{
+	const json_t *steps = json_object_get(step, "steps"), *member;
+	bool outer_broken = r->broken;
+	int64_t times = 1;
+	unsigned passed = 0, ran = 0;
+	char outer[sizeof r->iter];
+	size_t i;
+	int rc = value_resolve(r, json_object_get(step, "times"), 1, &times, &res->text);
+
+	if (rc) {
+		res->outcome = OUTCOME_ERROR;
+		return;
+	}
+	snprintf(outer, sizeof outer, "%s", r->iter);
+	for (int64_t n = 1; n <= times && !r->over; n++) {
+		snprintf(r->iter, sizeof r->iter, "%.40s%s%lld", outer, outer[0] ? "." : "", (long long)n);
+		r->iterations++;
+		r->broken = false;
+		json_array_foreach (steps, i, member)
+			step_run(r, member);
+		ran++;
+		passed += !r->broken && !r->over;
+	}
+	snprintf(r->iter, sizeof r->iter, "%s", outer);
+	judge_passes(res, json_object_get(step, "passes"), passed, ran);
+	/* With `passes` the iterations answer for themselves. */
+	r->broken = outer_broken || (json_object_get(step, "passes") ? res->outcome == OUTCOME_BROKEN : passed < ran);
+}
+
+struct member {
+	const json_t *step;
+	const struct step_ops *ops;
+	struct ops list;
+	struct step_result res;
+};
+
+static void set_step(struct case_run *r, const json_t *step)
+{
+	r->step = (int)json_int(step, "n", 0);
+	recorder_step(r->rec, r->step, r->iter);
+}
+
+/* Moves the requests of all members into one list; each member gets its own back afterwards. */
+static void send_together(struct case_run *r, struct member *m, size_t n, uint64_t timeout_ns)
+{
+	struct ops all = { NULL };
+	struct op **owner = NULL;
+	struct error e = { "" };
+	size_t total = 0;
+
+	for (size_t i = 0; i < n; i++)
+		for (struct op *op = m[i].list.head; op; op = op->next)
+			total++;
+	owner = calloc(total ? total : 1, sizeof *owner);
+	if (!owner)
+		return;
+	total = 0;
+	for (size_t i = 0; i < n; i++)
+		for (struct op *op = m[i].list.head; op; op = op->next) {
+			owner[total] = ops_add(&all, op->agent, json_incref(op->req));
+			total++;
+		}
+	ops_run(r, &all, timeout_ns, &e);
+	total = 0;
+	for (size_t i = 0; i < n; i++)
+		for (struct op *op = m[i].list.head; op; op = op->next, total++) {
+			if (!owner[total])
+				continue;
+			op->rc = owner[total]->rc;
+			op->reply = json_incref(owner[total]->reply);
+			snprintf(op->text, sizeof op->text, "%s", owner[total]->text);
+		}
+	ops_free(&all);
+	free(owner);
+}
+
+static void member_outcome(struct member *m)
+{
+	struct error e = { "" };
+	int rc = 0;
+
+	if (m->res.outcome != OUTCOME_INVALID)
+		return;
+	for (struct op *op = m->list.head; op && !rc; op = op->next)
+		if (op->rc < 0)
+			rc = error_set(&e, op->rc, "%s", op->text);
+	step_from_rc(&m->res, rc, &e);
+}
+
+void step_together(struct case_run *r, const json_t *step, struct step_result *res)
+{
+	const json_t *steps = json_object_get(step, "steps"), *s;
+	size_t n = json_array_size(steps), i;
+	struct member *m = calloc(n ? n : 1, sizeof *m);
+
+	if (!m) {
+		res->outcome = OUTCOME_ERROR;
+		return;
+	}
+	json_array_foreach (steps, i, s) {
+		m[i] = (struct member){ .step = s, .ops = step_find(json_str(s, "do")) };
+		if (!m[i].ops || !m[i].ops->queue)
+			continue;
+		set_step(r, s);
+		step_record(r, s, NULL);
+		if (m[i].ops->queue(r, s, &m[i].list, &m[i].res.text))
+			m[i].res.outcome = OUTCOME_ERROR;
+	}
+	set_step(r, step);
+	send_together(r, m, n, CTL_REQUEST_NS);
+	for (i = 0; i < n; i++) {
+		if (!m[i].ops || !m[i].ops->queue) {
+			step_run(r, m[i].step);
+			continue;
+		}
+		member_outcome(&m[i]);
+		set_step(r, m[i].step);
+		if (m[i].ops->finish)
+			m[i].ops->finish(r, m[i].step, &m[i].list);
+		step_record(r, m[i].step, &m[i].res);
+		ops_free(&m[i].list);
+	}
+	free(m);
+	res->outcome = OUTCOME_DONE;
+}
+
+void step_wait(struct case_run *r, const json_t *step, struct step_result *res)
+{
+	uint64_t begin = now_ns(), ns = json_u64(step, "for_ns", json_u64(step, "arg", 0)), end = begin + ns;
+
+	if (r->end_ns && end > r->end_ns)
+		end = r->end_ns;
+	case_wait(r, NULL, NULL, end);
+	res->outcome = now_ns() >= begin + ns ? OUTCOME_DONE : OUTCOME_TIMEOUT;
+}
+
+void step_remember(struct case_run *r, const json_t *step, struct step_result *res)
+{
+	struct ends ends;
+	int rc = ends_of_names(r, json_object_get(step, "end"), &ends, &res->text);
+	const char *as = json_str(step, "as");
+
+	if (rc || !ends.n || !as) {
+		res->outcome = OUTCOME_ERROR;
+		return;
+	}
+	if (ends.qp[0]->exists) {
+		json_object_set_new(r->remembered, as, handover_make(r, ends.qp[0]));
+		res->outcome = OUTCOME_DONE;
+	} else {
+		res->outcome = OUTCOME_REFUSED;
+		error_set(&res->text, 0, "%s does not exist: there is nothing that it told", ends.qp[0]->name);
+	}
+	ends_free(&ends);
+}
+
+void step_exchange(struct case_run *r, const json_t *step, struct step_result *res)
+{
+	struct ends ends = { NULL, 0 };
+	struct error e = { "" };
+	int rc = ends_of_pairs(r, json_object_get(step, "pairs"), &ends, &e);
+
+	for (size_t i = 0; !rc && i < ends.n; i++)
+		rc = handover_tell(r, ends.qp[i], true, &e);
+	ends_free(&ends);
+	step_from_rc(res, rc, &e);
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/* post, post_recv, poll: the request of the file with what the ends were told of each other. */
+#include "controller_case.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "json.h"
+
+#define TAG_ITERATIONS 4096   /* the plan leaves the low bits of a tag to iterations */
+
+static bool is_atomic(const char *op)
+{
+	return strcmp(op, "CMP_AND_SWP") == 0 || strcmp(op, "FETCH_AND_ADD") == 0;
+}
+
+static bool is_send(const char *op)
+{
+	return strncmp(op, "SEND", 4) == 0;
+}
+
+static bool is_remote(const char *op)
+{
+	return strncmp(op, "WRITE", 5) == 0 || strcmp(op, "READ") == 0 || is_atomic(op);
+}
+
+static int64_t number(struct case_run *r, const json_t *step, const char *key, int64_t def, struct error *e, int *rc)
+{
+	int64_t v = def;
+
+	if (!*rc)
+		*rc = value_resolve(r, json_object_get(step, key), def, &v, e);
+	return v;
+}
+
+static struct post *post_named(struct case_run *r, const char *as, const struct object *qp)
+{
+	struct post *p, *found = NULL;
+
+	DL_FOREACH (r->posts, p)
+		if (strcmp(p->as, as) == 0 && p->qp == qp)
+			found = p;
+	return found;
+}
+
+/* The peer's memory that a post reads or writes: where it is, and whose keys this end was told. */
+static void remote_place(struct case_run *r, const struct object *qp, const json_t *step, char *mr, size_t size)
+{
+	const char *to = json_str(json_object_get(step, "to"), "mr");
+
+	(void)r;
+	if (to)
+		snprintf(mr, size, "%s", to);
+	else
+		snprintf(mr, size, "%s.mem", qp->peer);
+}
+
+/* Tells the verdict that a wrong key was none after all. */
+static void key_is_the_same(struct case_run *r, const json_t *step, const struct object *qp, const char *mr)
+{
+	const char *as = json_str(step, "as");
+
+	case_record(r, "controller",
+	            json_pack("{s:s,s:s,s:s,s:[s],s:s,s:s,s:{s:s},s:o}", "kind", "fault", "as", as ? as : "", "name", "rkey", "at", qp->name, "phase",
+	                      "not_fired", "detection", "nak", "evidence", "mr", mr, "text",
+	                      json_sprintf("the device gave %s the same rkey again: the old one is the current one", mr)));
+}
+
+static int remote_key(struct case_run *r, const struct object *qp, const json_t *step, const char *mr, json_t *req, struct error *e)
+{
+	const json_t *key = json_object_get(json_object_get(qp->told, "keys"), mr);
+	const char *which = json_str(step, "rkey");
+	const struct object *o = ctl_object_find(r, mr);
+	uint64_t rkey = json_u64(key, "rkey", 0);
+
+	if (!key)
+		return error_set(e, -ENOKEY, "%s was never told the key of %s", qp->name, mr);
+	if (which && strcmp(which, "wrong") == 0)
+		rkey ^= 0xffffffffu;
+	if (which && strcmp(which, "old") == 0) {
+		if (!o || !o->had_old)
+			return error_set(e, -ENOKEY, "rkey: old: %s has had only one life", mr);
+		rkey = o->old_rkey;
+		if (o->old_rkey == o->rkey)
+			key_is_the_same(r, step, qp, mr);
+	}
+	json_object_set_new(req, "rkey", json_integer((json_int_t)rkey));
+	json_object_set(req, "raddr", json_object_get(key, "addr"));
+	return 0;
+}
+
+static void copy_members(json_t *req, const json_t *step, const json_t *remote)
+{
+	json_t *members = json_deep_copy(json_object_get(step, "members")), *m;
+	size_t i;
+
+	json_array_foreach (members, i, m) {
+		const char *op = json_str(m, "op");
+
+		if (op && is_remote(op) && remote)
+			json_object_update_missing(m, (json_t *)(uintptr_t)remote);
+	}
+	json_object_set_new(req, "members", members);
+}
+
+static bool wants_remote(const json_t *step, const char *op)
+{
+	const json_t *m;
+	size_t i;
+
+	json_array_foreach (json_object_get(step, "members"), i, m)
+		if (json_str(m, "op") && is_remote(json_str(m, "op")))
+			return true;
+	return is_remote(op);
+}
+
+/* Background where the bytes will end up, so that nothing from before passes for them; a READ's source gets the message. */
+static void prepare_memory(struct case_run *r, struct ops *ops, const struct post *p, const json_t *step, const char *mem_mr, uint64_t mem_off)
+{
+	const struct object *mem = ctl_object_find(r, mem_mr);
+	unsigned n = p->count < p->slots ? p->count : (unsigned)p->slots;
+	struct post at_mem = *p;
+
+	if (!p->data || p->find || n == 0)
+		return;
+	if (strcmp(p->op, "READ") == 0) {
+		if (mem && mem->exists && !agent_unreachable(agent_find(r, mem->agent)))
+			ops_add(ops, mem->agent, json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:i,s:I}", "op", "fill", "mr", mem->name, "off",
+			                                   (json_int_t)mem_off, "size", (json_int_t)p->size, "stride", (json_int_t)p->stride,
+			                                   "slots", (json_int_t)p->slots, "count", (int)n, "tag", (json_int_t)p->tag));
+	} else if (!mem || !mem->exists || agent_unreachable(agent_find(r, mem->agent)))
+		return;
+	(void)step;
+	ops_add(ops, at_mem.mr_agent, json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:i,s:i}", "op", "fill", "mr", at_mem.mr, "off", (json_int_t)at_mem.off,
+	                                        "size", (json_int_t)p->size, "stride", (json_int_t)p->stride, "slots", (json_int_t)p->slots,
+	                                        "count", (int)n, "tag", 0));
+}
+
+static struct post *post_new(struct case_run *r, struct object *qp, const json_t *step, struct error *e, int *rc)
+{
+	struct post *p = calloc(1, sizeof *p), *original;
+	const char *as = json_str(step, "as"), *op = json_str(step, "op"), *replay = json_str(step, "replay");
+	int64_t tag;
+
+	if (!p) {
+		*rc = error_set(e, -ENOMEM, "out of memory");
+		return NULL;
+	}
+	snprintf(p->as, sizeof p->as, "%s", as ? as : "");
+	snprintf(p->op, sizeof p->op, "%s", op ? op : "SEND");
+	p->qp = qp;
+	p->step = (int)json_int(step, "n", 0);
+	p->size = (uint64_t)number(r, step, "size", 64, e, rc);
+	p->count = (unsigned)number(r, step, "count", 1, e, rc);
+	p->stride = json_u64(step, "stride", 64);
+	p->slots = json_u64(step, "slots", 1);
+	tag = json_int(step, "tag", 0);
+	original = replay ? post_named(r, replay, qp) : NULL;
+	p->tag = original ? original->tag : (uint32_t)(tag + r->iterations % TAG_ITERATIONS);
+	p->find = is_send(p->op);
+	/* A chain of different members is not one row of equal messages: its payload is the members' own affair. */
+	p->data = p->size > 0 && !is_atomic(p->op) && (p->find || is_remote(p->op)) && !json_object_get(step, "members");
+	return p;
+}
+
+static json_t *post_request(struct case_run *r, const struct post *p, const json_t *step, struct error *e, int *rc)
+{
+	static const char *const copied[] = { "signaled", "inline", "fence", "solicited", "chain", "imm", "compare", "swap", "lkey", "add" };
+	json_t *req = json_pack("{s:s,s:s,s:s,s:I,s:s,s:I,s:i,s:I,s:I,s:I,s:o}", "op", "post", "qp", p->qp->name, "as", p->as, "tag",
+	                        (json_int_t)p->tag, "wr", p->op, "size", (json_int_t)p->size, "count", (int)p->count, "off",
+	                        (json_int_t)json_int(step, "tx_off", 0), "stride", (json_int_t)p->stride, "slots", (json_int_t)p->slots, "mr",
+	                        json_sprintf("%s.tx", p->qp->name));
+
+	for (size_t i = 0; i < sizeof copied / sizeof copied[0]; i++)
+		if (json_object_get(step, copied[i]))
+			json_object_set(req, copied[i], json_object_get(step, copied[i]));
+	if (json_object_get(step, "sge"))
+		json_object_set_new(req, "sge", json_integer(number(r, step, "sge", 1, e, rc)));
+	if (strcmp(p->op, "READ") == 0 || is_atomic(p->op))
+		json_object_set_new(req, "fill", json_false());
+	return req;
+}
+
+static int queue_one(struct case_run *r, struct object *qp, const json_t *step, size_t index, struct ops *ops, struct error *e)
+{
+	uint64_t mem_off = json_u64(step, "mem_off", 0) + index * json_u64(step, "mem_step", 0);
+	struct post *p;
+	char mem[2 * CTL_NAME_MAX];
+	json_t *req = NULL, *remote = NULL;
+	struct op *op;
+	int rc = 0;
+
+	p = post_new(r, qp, step, e, &rc);
+	if (!p)
+		return rc;
+	req = post_request(r, p, step, e, &rc);
+	remote_place(r, qp, step, mem, sizeof mem);
+	if (!rc && wants_remote(step, p->op)) {
+		remote = json_pack("{s:I,s:I}", "roff", (json_int_t)mem_off, "rstride", (json_int_t)p->stride);
+		rc = remote_key(r, qp, step, mem, remote, e);
+	}
+	if (rc)
+		goto fail;
+	if (remote)
+		json_object_update(req, remote);
+	if (json_object_get(step, "members"))
+		copy_members(req, step, remote);
+	json_decref(remote);
+	if (strcmp(p->op, "READ") == 0) {
+		snprintf(p->mr, sizeof p->mr, "%.56s.tx", qp->name);
+		snprintf(p->mr_agent, sizeof p->mr_agent, "%s", qp->agent);
+		p->off = json_u64(step, "tx_off", 0);
+	} else {
+		const struct object *o = ctl_object_find(r, mem);
+
+		snprintf(p->mr, sizeof p->mr, "%.63s", mem);
+		snprintf(p->mr_agent, sizeof p->mr_agent, "%s", o ? o->agent : "");
+		p->off = mem_off;
+		p->data = p->data && (p->find || o);
+	}
+	payload_settle(r, p->tag);
+	prepare_memory(r, ops, p, step, mem, mem_off);
+	DL_APPEND(r->posts, p);
+	op = ops_add(ops, qp->agent, req);
+	if (op)
+		op->user = p;
+	return op ? 0 : error_set(e, -ENOMEM, "out of memory");
+fail:
+	json_decref(req);
+	json_decref(remote);
+	free(p);
+	return rc;
+}
+
+/* Memory must be ready at the peer before the post goes out: the fills run first, the posts stay in the list. */
+static int run_fills(struct case_run *r, struct ops *ops, struct error *e)
+{
+	struct ops fills = { NULL };
+	struct op *op, *tmp;
+	int rc;
+
+	DL_FOREACH_SAFE (ops->head, op, tmp) {
+		if (op->user)
+			continue;
+		DL_DELETE(ops->head, op);
+		DL_APPEND(fills.head, op);
+	}
+	rc = ops_run(r, &fills, 0, e);
+	ops_free(&fills);
+	/* A peer that is gone has no memory to prepare; the post goes out all the same. */
+	return rc == -EHOSTDOWN || rc == -EPIPE || rc == -ENOENT ? 0 : rc;
+}
+
+int step_post_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e)
+{
+	struct ends ends = { NULL, 0 };
+	struct ops mine = { NULL };
+	int rc = ends_of_names(r, json_object_get(step, "at"), &ends, e);
+
+	for (size_t i = 0; !rc && i < ends.n; i++)
+		rc = queue_one(r, ends.qp[i], step, i, &mine, e);
+	ends_free(&ends);
+	if (!rc)
+		rc = run_fills(r, &mine, e);
+	if (rc)
+		ops_free(&mine);
+	else
+		DL_CONCAT(ops->head, mine.head);
+	return rc;
+}
+
+void step_post_finish(struct case_run *r, const json_t *step, struct ops *ops)
+{
+	(void)step;
+	for (struct op *op = ops->head; op; op = op->next) {
+		struct post *p = op->user;
+		unsigned accepted = op->reply ? (unsigned)json_int(op->reply, "accepted", 0) : 0;
+
+		if (p && accepted)
+			faults_on_post(r, p->qp->name);
+		/* The verb's own refusal comes in the reply, not as its rc. */
+		if (op->rc == 0 && op->reply && json_int(op->reply, "errno", 0) > 0) {
+			op->rc = -(int)json_int(op->reply, "errno", 0);
+			snprintf(op->text, sizeof op->text, "ibv_post_send at %s: %s after %u accepted", p ? p->qp->name : "?", strerror(-op->rc),
+			         accepted);
+		}
+	}
+}
+
+int step_post_recv_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e)
+{
+	const json_t *at;
+	size_t i;
+	int rc = 0;
+
+	json_array_foreach (json_object_get(step, "at"), i, at) {
+		const char *name = json_string_value(at);
+		struct ends ends = { NULL, 0 };
+		struct object *o = ctl_object_find(r, name);
+		json_t *req;
+
+		if (o && o->type == OBJECT_SRQ)
+			req = json_pack("{s:s,s:s}", "op", "post_recv", "srq", o->name);
+		else {
+			json_t *one = json_pack("[s]", name);
+
+			rc = ends_of_names(r, one, &ends, e);
+			json_decref(one);
+			if (rc)
+				return rc;
+			o = ends.qp[0];
+			ends_free(&ends);
+			req = json_pack("{s:s,s:s,s:o}", "op", "post_recv", "qp", o->name, "mr", json_sprintf("%s.rx", o->name));
+			/* Receives of its own: connect does not fill the queue on top. */
+			o->receives_posted = true;
+		}
+		json_object_set_new(req, "count", json_integer(number(r, step, "count", 1, e, &rc)));
+		json_object_set_new(req, "size", json_integer(number(r, step, "size", json_int(r->plan, "msg_bytes", 64), e, &rc)));
+		json_object_set_new(req, "by", json_string("step"));
+		if (json_object_get(step, "sge"))
+			json_object_set_new(req, "sge", json_integer(number(r, step, "sge", 1, e, &rc)));
+		if (json_object_get(step, "lkey"))
+			json_object_set(req, "lkey", json_object_get(step, "lkey"));
+		if (json_object_get(step, "as"))
+			json_object_set(req, "as", json_object_get(step, "as"));
+		ops_add(ops, o->agent, req);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int step_poll_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e)
+{
+	const char *name = json_str(step, "cq");
+	const struct object *cq = ctl_object_find(r, name);
+	int64_t max = 0;
+	int rc = value_resolve(r, json_object_get(step, "max"), 0, &max, e);
+	json_t *req;
+
+	if (rc)
+		return rc;
+	if (!cq)
+		return error_set(e, -ENOENT, "there is no CQ %s", name ? name : "?");
+	req = json_pack("{s:s,s:s}", "op", "poll", "cq", name);
+	if (max)
+		json_object_set_new(req, "max", json_integer(max));
+	ops_add(ops, cq->agent, req);
+	return 0;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* Questions to agents that become records: states, counters, and the dump of a hang. */
+#include "controller_case.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "json.h"
+#include "units.h"
+
+#define QUERY_NS (3 * NSEC_PER_SEC)
+
+static void state_unreachable(struct case_run *r, const struct object *qp, const char *why)
+{
+	case_record(r, "controller",
+	            json_pack("{s:s,s:s,s:i,s:s,s:i,s:o}", "kind", "state", "obj", qp->name, "life", (int)qp->life, "by", "query", "errno", EHOSTDOWN,
+	                      "note", json_sprintf("unreachable: agent %s is %s", qp->agent, why)));
+}
+
+void query_states(struct case_run *r, const struct ends *ends, const char *by)
+{
+	struct ops ops = { NULL };
+
+	for (size_t i = 0; i < ends->n; i++) {
+		const struct object *qp = ends->qp[i];
+		const char *why = agent_unreachable(agent_find(r, qp->agent));
+
+		if (why)
+			state_unreachable(r, qp, why);
+		else if (qp->exists)
+			ops_add(&ops, qp->agent, json_pack("{s:s,s:s,s:s}", "op", "qp_query", "name", qp->name, "by", by));
+	}
+	ops_run(r, &ops, QUERY_NS, NULL);
+	ops_free(&ops);
+}
+
+void query_counters(struct case_run *r, const char *agent)
+{
+	struct ctl_agent *a;
+
+	DL_FOREACH (r->c->agents, a) {
+		unsigned before = a->own_counters;
+		json_t *reply = NULL;
+
+		if (!a->name[0] || !a->device || agent_unreachable(a) || (agent && strcmp(a->name, agent) != 0))
+			continue;
+		if (ask(r, a->name, json_pack("{s:s,s:o}", "op", "counters", "dev", json_sprintf("dev.%s", a->name)), QUERY_NS, &reply, NULL) == 0 &&
+		    a->own_counters == before)
+			case_record(r, "controller", json_pack("{s:s,s:o,s:i,s:O?}", "kind", "counter", "obj", json_sprintf("dev.%s", a->name), "life", 1,
+			                                       "values", json_object_get(reply, "values")));
+		json_decref(reply);
+	}
+}
+
+static bool agent_in(const struct ends *ends, const char *agent)
+{
+	for (size_t i = 0; ends && i < ends->n; i++)
+		if (strcmp(ends->qp[i]->agent, agent) == 0)
+			return true;
+	return !ends;
+}
+
+void query_dump(struct case_run *r, const struct ends *ends, const char *why)
+{
+	struct ctl_agent *a;
+
+	DL_FOREACH (r->c->agents, a) {
+		unsigned before = a->own_dumps;
+		json_t *reply = NULL;
+
+		if (!a->name[0] || agent_unreachable(a) || !agent_in(ends, a->name))
+			continue;
+		if (ask(r, a->name, json_pack("{s:s,s:s}", "op", "dump", "why", why), QUERY_NS, &reply, NULL) == 0 && a->own_dumps == before) {
+			json_t *rec = json_deep_copy(reply);
+
+			json_object_del(rec, "id");
+			json_object_del(rec, "rc");
+			json_object_set_new(rec, "kind", json_string("dump"));
+			json_object_set_new(rec, "why", json_string(why));
+			json_object_set_new(rec, "of", json_string(a->name));
+			case_record(r, "controller", rec);
+		}
+		json_decref(reply);
+	}
+}

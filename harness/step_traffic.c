@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* Verified traffic between the ends of pairs: prepared at both ends before either starts, checked at both when both are done. */
+#include "controller_case.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "json.h"
+#include "units.h"
+
+#define TRAFFIC_DEFAULT_NS (20 * NSEC_PER_SEC)
+#define TAG_ITERATIONS 4096
+
+static json_t *prepare_request(struct case_run *r, const struct object *qp, const struct traffic_spec *spec, uint32_t tag)
+{
+	json_t *req = json_pack("{s:s,s:s,s:s,s:I,s:I,s:o}", "op", "traffic_prepare", "as", spec->as, "qp", qp->name, "size", (json_int_t)spec->size,
+	                        "tag", (json_int_t)tag, "mr", json_sprintf("%s.trf", qp->name));
+
+	if (faults_hold_receives(r, qp->name))
+		json_object_set_new(req, "receives", json_integer(0));
+	return req;
+}
+
+static json_t *traffic_request(const struct object *qp, const struct traffic_spec *spec, uint32_t tag, uint64_t deadline_ns)
+{
+	char peer_mr[2 * CTL_NAME_MAX];
+	const json_t *key;
+	json_t *req;
+
+	snprintf(peer_mr, sizeof peer_mr, "%s.trf", qp->peer);
+	key = json_object_get(json_object_get(qp->told, "keys"), peer_mr);
+	req = json_pack("{s:s,s:s,s:s,s:O,s:I,s:I,s:I,s:I,s:o,s:s,s:I,s:s}", "op", "traffic", "as", spec->as, "qp", qp->name, "ops", spec->ops,
+	                "size", (json_int_t)spec->size, "depth", (json_int_t)spec->depth, "messages", (json_int_t)spec->messages, "tag",
+	                (json_int_t)tag, "mr", json_sprintf("%s.trf", qp->name), "role", "both", "deadline_ns", (json_int_t)deadline_ns, "by",
+	                spec->by);
+	json_object_set_new(req, "rkey", json_integer(json_int(key, "rkey", 0)));
+	if (json_object_get(key, "addr"))
+		json_object_set(req, "raddr", json_object_get(key, "addr"));
+	if (spec->background)
+		json_object_set_new(req, "background", json_true());
+	return req;
+}
+
+static const struct op *op_of(const struct ops *ops, const struct object *qp)
+{
+	for (const struct op *op = ops->head; op; op = op->next)
+		if (op->user == qp)
+			return op;
+	return NULL;
+}
+
+/* 0 when this end has seen only what it should. */
+static int judge_end(const struct object *qp, const json_t *stats, const struct traffic_spec *spec, struct error *e)
+{
+	int64_t done = json_int(stats, "done", 0), errors = json_int(stats, "errors", 0), bad = json_int(stats, "bad_payload", 0);
+	const char *first = json_str(stats, "first_error");
+
+	if (errors)
+		return error_set(e, -EIO, "%s: %lld of %lld messages failed, the first with %s", qp->name, (long long)errors,
+		                 (long long)spec->messages, first ? first : "?");
+	if (bad)
+		return error_set(e, -EBADMSG, "%s: %lld messages arrived damaged or from before", qp->name, (long long)bad);
+	if (done < spec->messages)
+		return error_set(e, -ETIME, "%s: %lld of %lld messages were done in time", qp->name, (long long)done, (long long)spec->messages);
+	return 0;
+}
+
+static int verify_landed(struct case_run *r, const struct ends *ends, const struct traffic_spec *spec, const struct ops *ran, struct error *e)
+{
+	struct ops ops = { NULL };
+	int rc;
+
+	for (size_t i = 0; i < ends->n; i++) {
+		const struct object *qp = ends->qp[i], *peer = ctl_object_find(r, qp->peer);
+		const struct op *of_peer = peer ? op_of(ran, peer) : NULL;
+		struct op *op = ops_add(&ops, qp->agent, json_pack("{s:s,s:s,s:s,s:I}", "op", "traffic_verify", "as", spec->as, "qp", qp->name, "messages",
+		                                                   (json_int_t)json_int(of_peer ? of_peer->reply : NULL, "done", 0)));
+
+		if (op)
+			op->user = ends->qp[i];
+	}
+	rc = ops_run(r, &ops, 0, e);
+	for (struct op *op = ops.head; op && !rc; op = op->next) {
+		int64_t wrong = json_int(op->reply, "absent", 0) + json_int(op->reply, "partial", 0) + json_int(op->reply, "stale", 0);
+		const struct object *qp = op->user;
+
+		if (wrong)
+			rc = error_set(e, -EBADMSG, "%s: %lld WRITEs of its peer were completed and are not there", qp->name, (long long)wrong);
+	}
+	ops_free(&ops);
+	return rc;
+}
+
+static int prepare(struct case_run *r, const struct ends *ends, const struct traffic_spec *spec, uint32_t tag, struct error *e)
+{
+	struct ops ops = { NULL };
+	int rc;
+
+	for (size_t i = 0; i < ends->n; i++)
+		ops_add(&ops, ends->qp[i]->agent, prepare_request(r, ends->qp[i], spec, tag));
+	rc = ops_run(r, &ops, 0, e);
+	ops_free(&ops);
+	return rc;
+}
+
+static bool writes(const json_t *ops)
+{
+	const json_t *op;
+	size_t i;
+
+	json_array_foreach (ops, i, op)
+		if (strncmp(json_string_value(op), "WRITE", 5) == 0)
+			return true;
+	return false;
+}
+
+int ctl_traffic_run(struct case_run *r, const struct ends *ends, const struct traffic_spec *spec, uint64_t timeout_ns, struct error *e)
+{
+	uint32_t tag = spec->tag + r->traffics_run++ % TAG_ITERATIONS;
+	struct ops ops = { NULL };
+	int rc = prepare(r, ends, spec, tag, e);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < ends->n; i++) {
+		struct op *op = ops_add(&ops, ends->qp[i]->agent, traffic_request(ends->qp[i], spec, tag, timeout_ns));
+
+		if (op)
+			op->user = ends->qp[i];
+	}
+	rc = ops_run(r, &ops, spec->background ? 0 : timeout_ns + 2 * NSEC_PER_SEC, e);
+	for (struct op *op = ops.head; op && !rc && !spec->background; op = op->next)
+		rc = judge_end(op->user, op->reply, spec, e);
+	if (!rc && !spec->background && writes(spec->ops))
+		rc = verify_landed(r, ends, spec, &ops, e);
+	ops_free(&ops);
+	return rc;
+}
+
+static int stop_background(struct case_run *r, const char *as, struct error *e)
+{
+	json_t *list = json_object_get(r->traffics, as), *name;
+	struct ops ops = { NULL };
+	size_t i;
+	int rc;
+
+	if (!list)
+		return error_set(e, -ENOENT, "no traffic called %s runs", as);
+	json_array_foreach (list, i, name) {
+		const struct object *qp = ctl_object_find(r, json_string_value(name));
+
+		if (qp)
+			ops_add(&ops, qp->agent, json_pack("{s:s,s:s,s:s}", "op", "traffic_stop", "as", as, "qp", qp->name));
+	}
+	rc = ops_run(r, &ops, 0, e);
+	ops_free(&ops);
+	json_object_del(r->traffics, as);
+	return rc;
+}
+
+void traffics_stop(struct case_run *r)
+{
+	const char *as;
+	json_t *list;
+	void *next;
+
+	json_object_foreach_safe (r->traffics, next, as, list) {
+		char name[CTL_NAME_MAX];
+
+		snprintf(name, sizeof name, "%s", as);
+		stop_background(r, name, NULL);
+	}
+}
+
+static void remember_background(struct case_run *r, const char *as, const struct ends *ends)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < ends->n; i++)
+		json_array_append_new(list, json_string(ends->qp[i]->name));
+	json_object_set_new(r->traffics, as, list);
+}
+
+void step_traffic(struct case_run *r, const json_t *step, struct step_result *res)
+{
+	const char *stop = json_str(step, "stop"), *as = json_str(step, "as");
+	uint64_t begin = now_ns(), end = step_deadline(r, step, begin, TRAFFIC_DEFAULT_NS);
+	struct traffic_spec spec = { .ops = json_object_get(step, "ops"), .tag = (uint32_t)json_int(step, "tag", 0), .by = "step",
+		                     .background = json_bool(step, "background", as != NULL) };
+	struct ends ends = { NULL, 0 };
+	struct error e = { "" };
+	char name[CTL_NAME_MAX];
+	int rc;
+
+	if (stop) {
+		step_from_rc(res, stop_background(r, stop, &e), &e);
+		return;
+	}
+	snprintf(name, sizeof name, "traffic-%d", (int)json_int(step, "n", 0));
+	spec.as = as ? as : name;
+	payload_settle(r, 0);
+	rc = ends_of_pairs(r, json_object_get(step, "pairs"), &ends, &e);
+	if (!rc)
+		rc = value_resolve(r, json_object_get(step, "size"), 1024, &spec.size, &e);
+	if (!rc)
+		rc = value_resolve(r, json_object_get(step, "depth"), 8, &spec.depth, &e);
+	if (!rc)
+		rc = value_resolve(r, json_object_get(step, "messages"), spec.background ? 0 : 64, &spec.messages, &e);
+	if (!rc)
+		rc = ctl_traffic_run(r, &ends, &spec, end > begin ? end - begin : 1, &e);
+	if (!rc && spec.background)
+		remember_background(r, spec.as, &ends);
+	ends_free(&ends);
+	step_from_rc(res, rc, &e);
+	/* What went wrong in it is a finding about the traffic, not a call that was refused. */
+	if (rc == -EIO || rc == -EBADMSG || rc == -ETIME) {
+		res->outcome = OUTCOME_BROKEN;
+		r->broken = true;
+	}
+}
