@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT */
+#include "lab.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "json.h"
+#include "lab_snapshot.h"
+#include "lab_tool.h"
+#include "log.h"
+#include "proc.h"
+#include "units.h"
+
+#define MAX_LANES 64
+#define DEFAULT_MTU 1500
+#define ACTIVE_TIMEOUT_NS (5 * NSEC_PER_SEC)
+#define RECHECK_MS 10
+#define MODPROBE_TIMEOUT_NS (20 * NSEC_PER_SEC)
+
+enum tool { TOOL_IP, TOOL_TC, TOOL_RDMA, NUM_TOOLS };
+static const char *const tool_names[NUM_TOOLS] = { "ip", "tc", "rdma" };
+
+struct lane {
+	bool used;
+	int lane;
+	int undo_link, undo_rdma[2];   /* journal ids; 0: none */
+	char name[2][16];
+};
+
+struct lab_rxe {
+	struct lab lab;
+	struct journal *journal;
+	struct lab_tool *tool[NUM_TOOLS];
+	bool rdma_stale;   /* devices came or went since rdma started */
+	unsigned token;    /* 16 bits: in names and MAC addresses */
+	int net;           /* second byte of the addresses: 10.net.lane.0/30 */
+	struct lane lanes[MAX_LANES];
+};
+
+static struct lab_rxe *rxe_of(struct lab *lab)
+{
+	return (struct lab_rxe *)((char *)lab - offsetof(struct lab_rxe, lab));
+}
+
+/* ---- can it run here ---- */
+
+static bool has_driver(void)
+{
+	return access("/sys/module/rdma_rxe", F_OK) == 0;
+}
+
+/* Root of a user namespace may not load modules or make RDMA devices. */
+static bool is_real_root(void)
+{
+	char buf[64] = "";
+	unsigned inside = 1, outside = 1, count = 0;
+	int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		ssize_t n = read(fd, buf, sizeof buf - 1);
+
+		buf[n > 0 ? n : 0] = '\0';
+		close(fd);
+	}
+	return geteuid() == 0 && sscanf(buf, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 && outside == 0 && count == UINT32_MAX;
+}
+
+static int rxe_probe(struct error *e)
+{
+	struct utsname u;
+
+	uname(&u);
+	if (!is_real_root())
+		return error_set(e, -EPERM, "lab rxe makes network links and RDMA devices in the running kernel, which needs root");
+	if (has_driver())
+		return 0;
+	const char *const dry[] = { "modprobe", "-n", "-q", "rdma_rxe", NULL };
+	struct error ignored;
+
+	if (proc_run((char *const *)(uintptr_t)dry, MODPROBE_TIMEOUT_NS, NULL, &ignored) == 0)
+		return 0;
+	return error_set(e, -ENODEV, "the running kernel (%s) has no rdma_rxe; lab guest boots one that has", u.release);
+}
+
+static int load_modules(struct error *e)
+{
+	const char *const load[] = { "modprobe", "-a", "rdma_rxe", "ib_uverbs", "veth", NULL };
+
+	if (!has_driver()) {
+		int rc = proc_run((char *const *)(uintptr_t)load, MODPROBE_TIMEOUT_NS, NULL, e);
+
+		if (rc != 0)
+			return rc < 0 ? rc : error_set(e, -ENODEV, "modprobe rdma_rxe ib_uverbs veth: exit status %d", rc);
+		log_info("loaded the kernel modules rdma_rxe, ib_uverbs and veth; they stay loaded");
+	}
+	return 0;
+}
+
+/* ---- tools ---- */
+
+static int run(struct lab_rxe *r, enum tool tool, json_t **ret_out, struct error *e, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+
+static int run_text(struct lab_rxe *r, enum tool tool, const char *args, json_t **ret_out, struct error *e)
+{
+	bool changes = strstr(args, "link add") || strstr(args, "link del");
+
+	if (tool == TOOL_RDMA && r->rdma_stale && strncmp(args, "link add", 8) != 0) {
+		lab_tool_restart(r->tool[TOOL_RDMA]);
+		r->rdma_stale = false;
+	}
+	int rc = lab_tool_run(r->tool[tool], args, LAB_TOOL_TIMEOUT_NS, ret_out, e);
+
+	if (changes && tool != TOOL_TC)
+		r->rdma_stale = true;
+	return rc;
+}
+
+static int run(struct lab_rxe *r, enum tool tool, json_t **ret_out, struct error *e, const char *fmt, ...)
+{
+	char args[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	int n = vsnprintf(args, sizeof args, fmt, ap);
+
+	va_end(ap);
+	if (n < 0 || n >= (int)sizeof args)
+		return error_set(e, -EINVAL, "%s: command too long", tool_names[tool]);
+	return run_text(r, tool, args, ret_out, e);
+}
+
+static int rxe_command(struct lab *lab, const char *tool, const char *args, json_t **ret_out, struct error *e)
+{
+	for (int i = 0; i < NUM_TOOLS; i++)
+		if (strcmp(tool, tool_names[i]) == 0)
+			return run_text(rxe_of(lab), (enum tool)i, args, ret_out, e);
+	return error_set(e, -EINVAL, "%s: the lab knows ip, tc and rdma", tool);
+}
+
+/* ---- lanes ---- */
+
+/* A 10.x that no address and no narrower route of this machine lies in. */
+static int choose_net(struct lab_rxe *r, struct error *e)
+{
+	json_t *addrs = NULL, *routes = NULL, *item, *addr;
+	bool taken[256] = { false };
+	size_t i, k;
+	unsigned b, len;
+	int rc = run(r, TOOL_IP, &addrs, e, "addr show");
+
+	if (rc == 0)
+		rc = run(r, TOOL_IP, &routes, e, "route show");
+	json_array_foreach(addrs, i, item)
+		json_array_foreach(json_object_get(item, "addr_info"), k, addr)
+			if (sscanf(json_str(addr, "local") ?: "", "10.%u.", &b) == 1 && b < 256)
+				taken[b] = true;
+	json_array_foreach(routes, i, item)
+		if (sscanf(json_str(item, "dst") ?: "", "10.%u.%*u.%*u/%u", &b, &len) >= 1 && b < 256)
+			taken[b] = true;
+	json_decref(addrs);
+	json_decref(routes);
+	if (rc < 0)
+		return rc;
+	for (unsigned n = 0; n < 32; n++) {
+		int net = 224 + (int)((r->token + n) % 32);
+
+		if (!taken[net]) {
+			r->net = net;
+			return 0;
+		}
+	}
+	return error_set(e, -EADDRINUSE, "no free network for the links: 10.224.0.0/16 to 10.255.0.0/16 are all in use on this machine");
+}
+
+static int set_sysctl(const char *family, const char *netdev, const char *key, const char *value, struct error *e)
+{
+	char path[128];
+
+	snprintf(path, sizeof path, "/proc/sys/net/%s/conf/%s/%s", family, netdev, key);
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	/* A kernel without IPv6 has nothing to switch off. */
+	if (fd < 0 && errno == ENOENT && strcmp(family, "ipv6") == 0)
+		return 0;
+	int rc = fd < 0 || write(fd, value, strlen(value)) < 0 ? -errno : 0;
+
+	if (fd >= 0)
+		close(fd);
+	return rc ? error_set(e, rc, "%s: %s", path, strerror(-rc)) : 0;
+}
+
+/* Only these interfaces: accept packets whose source is an address of this machine, from the other end. rp_filter 2 (loose) is
+ * what lets them pass even where net.ipv4.conf.all.rp_filter is 1, as the larger of the two counts. */
+static int set_sysctls(const char *netdev, struct error *e)
+{
+	static const struct {
+		const char *family, *key, *value;
+	} rows[] = {
+		{ "ipv6", "disable_ipv6", "1" },
+		{ "ipv4", "accept_local", "1" },
+		{ "ipv4", "rp_filter", "2" },
+		{ "ipv4", "arp_ignore", "1" },
+	};
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < sizeof rows / sizeof rows[0]; i++)
+		rc = set_sysctl(rows[i].family, netdev, rows[i].key, rows[i].value, e);
+	return rc;
+}
+
+static int read_line(const char *path, char *buf, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, buf, size - 1) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	buf[n > 0 ? n : 0] = '\0';
+	buf[strcspn(buf, "\n")] = '\0';
+	return n > 0 ? 0 : -ENOENT;
+}
+
+/* Port ACTIVE and the RoCE v2 GID of the IPv4 address there: fills gid and gid_index. */
+static bool port_ready(struct lab_device *d, const char *want)
+{
+	char path[192], buf[80];
+
+	snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%d/state", d->rdma, d->port);
+	if (read_line(path, buf, sizeof buf) < 0 || !strstr(buf, "ACTIVE"))
+		return false;
+	for (int i = 0; i < 32; i++) {
+		snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%d/gids/%d", d->rdma, d->port, i);
+		if (read_line(path, d->gid, sizeof d->gid) < 0)
+			return false;
+		snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%d/gid_attrs/types/%d", d->rdma, d->port, i);
+		if (strcmp(d->gid, want) == 0 && read_line(path, buf, sizeof buf) == 0 && strcmp(buf, "RoCE v2") == 0) {
+			d->gid_index = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int link_events(void)
+{
+	struct sockaddr_nl addr = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+
+	if (fd >= 0 && bind(fd, (struct sockaddr *)&addr, sizeof addr) < 0) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* sysfs does not announce a port's state: it is looked at after every link event and, as it follows them, at a short interval. */
+static int wait_ready(struct lab_lane *l, const char want[2][64], int events, struct error *e)
+{
+	uint64_t end = now_ns() + ACTIVE_TIMEOUT_NS;
+
+	for (int i = 0; i < 2; i++) {
+		while (!port_ready(&l->device[i], want[i])) {
+			struct pollfd p = { .fd = events, .events = POLLIN };
+			char drop[8192];
+
+			if (now_ns() >= end)
+				return error_set(e, -ETIMEDOUT, "RDMA device %s: port 1 not ACTIVE with GID %s after %d s", l->device[i].rdma, want[i],
+						 (int)(ACTIVE_TIMEOUT_NS / NSEC_PER_SEC));
+			if (poll(&p, 1, RECHECK_MS) > 0)
+				while (recv(events, drop, sizeof drop, 0) > 0)
+					;
+		}
+	}
+	return 0;
+}
+
+static int add_undo(struct lab_rxe *r, const char *tool, const char *name, int *ret_id, struct error *e)
+{
+	const char *const undo[] = { tool, "link", "del", name, NULL };
+
+	return journal_add(r->journal, undo, ret_id, e);
+}
+
+static int make_links(struct lab_rxe *r, struct lane *s, struct error *e)
+{
+	char mac[2][24];
+	int rc = add_undo(r, "ip", s->name[0], &s->undo_link, e);
+
+	for (int i = 0; i < 2; i++)
+		snprintf(mac[i], sizeof mac[i], "02:71:%02x:%02x:%02x:%02x", r->token >> 8, r->token & 0xff, s->lane & 0xff, i + 1);
+	if (rc == 0)
+		rc = run(r, TOOL_IP, NULL, e, "link add %s address %s mtu %d type veth peer name %s address %s mtu %d", s->name[0], mac[0],
+			 DEFAULT_MTU, s->name[1], mac[1], DEFAULT_MTU);
+	for (int i = 0; rc == 0 && i < 2; i++) {
+		rc = set_sysctls(s->name[i], e);
+		if (rc == 0)
+			rc = run(r, TOOL_IP, NULL, e, "addr add 10.%d.%d.%d/30 dev %s", r->net, s->lane, i + 1, s->name[i]);
+		if (rc == 0)
+			rc = run(r, TOOL_IP, NULL, e, "link set %s up", s->name[i]);
+		if (rc == 0)
+			rc = run(r, TOOL_IP, NULL, e, "neigh replace 10.%d.%d.%d lladdr %s dev %s nud permanent", r->net, s->lane, 2 - i, mac[1 - i],
+				 s->name[i]);
+	}
+	for (int i = 0; rc == 0 && i < 2; i++) {
+		rc = add_undo(r, "rdma", s->name[i], &s->undo_rdma[i], e);
+		if (rc == 0)
+			rc = run(r, TOOL_RDMA, NULL, e, "link add %s type rxe netdev %s", s->name[i], s->name[i]);
+	}
+	return rc;
+}
+
+static int remove_links(struct lab_rxe *r, struct lane *s, struct error *e)
+{
+	struct error ignored;
+	int first = 0;
+
+	for (int i = 0; i < 2; i++) {
+		if (!s->undo_rdma[i])
+			continue;
+		int rc = run(r, TOOL_RDMA, NULL, &ignored, "link del %s", s->name[i]);
+
+		if (rc == 0 || rc == -ENODEV)
+			journal_done(r->journal, s->undo_rdma[i]);
+		else if (!first)
+			first = error_set(e, rc, "%s", ignored.text);
+	}
+	if (s->undo_link) {
+		int rc = run(r, TOOL_IP, NULL, &ignored, "link del %s", s->name[0]);
+
+		if (rc == 0 || rc == -ENODEV)
+			journal_done(r->journal, s->undo_link);
+		else if (!first)
+			first = error_set(e, rc, "%s", ignored.text);
+	}
+	*s = (struct lane){ 0 };
+	return first;
+}
+
+/* Counters are cached for 10 ms unless told otherwise; a proof wants the present value. */
+static void uncache_counters(const char *rdma)
+{
+	char path[128];
+
+	snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/1/hw_counters/lifespan", rdma);
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0 && write(fd, "0", 1) < 0)
+		log_debug("%s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+static int rxe_lane_up(struct lab *lab, int lane, struct lab_lane *ret, struct error *e)
+{
+	struct lab_rxe *r = rxe_of(lab);
+	struct lab_lane l = { .lane = lane };
+	char want[2][64];
+
+	if (lane < 0 || lane >= MAX_LANES || r->lanes[lane].used)
+		return error_set(e, -EINVAL, "lane %d: %s", lane, lane < 0 || lane >= MAX_LANES ? "there are 0 to 63" : "is up already");
+	struct lane *s = &r->lanes[lane];
+	struct error ignored;
+	int events = link_events();
+
+	*s = (struct lane){ .used = true, .lane = lane };
+	for (int i = 0; i < 2; i++) {
+		struct lab_device *d = &l.device[i];
+
+		snprintf(s->name[i], sizeof s->name[i], "qd%d%c-%04x", lane, 'a' + i, r->token);
+		snprintf(d->name, sizeof d->name, "%c", 'a' + i);
+		snprintf(d->rdma, sizeof d->rdma, "%s", s->name[i]);
+		snprintf(d->netdev, sizeof d->netdev, "%s", s->name[i]);
+		d->port = 1;
+		snprintf(want[i], sizeof want[i], "0000:0000:0000:0000:0000:ffff:0a%02x:%02x%02x", r->net, lane, i + 1);
+	}
+	int rc = make_links(r, s, e);
+
+	if (rc == 0)
+		rc = wait_ready(&l, want, events, e);
+	if (events >= 0)
+		close(events);
+	if (rc < 0) {
+		remove_links(r, s, &ignored);
+		return error_prefix(e, rc, "lane %d", lane);
+	}
+	for (int i = 0; i < 2; i++)
+		uncache_counters(s->name[i]);
+	*ret = l;
+	return 0;
+}
+
+static int rxe_set_mtu(struct lab *lab, const struct lab_lane *lane, int mtu, struct error *e)
+{
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < 2; i++)
+		rc = run(rxe_of(lab), TOOL_IP, NULL, e, "link set %s mtu %d", lane->device[i].netdev, mtu);
+	return rc;
+}
+
+static int snapshot_command(void *user, const char *tool, const char *args, json_t **ret_out, struct error *e)
+{
+	return rxe_command(user, tool, args, ret_out, e);
+}
+
+static int rxe_snapshot(struct lab *lab, json_t **ret, struct error *e)
+{
+	char suffix[8];
+
+	snprintf(suffix, sizeof suffix, "-%04x", rxe_of(lab)->token);
+	return lab_snapshot(snapshot_command, lab, suffix, ret, e);
+}
+
+/* ---- life ---- */
+
+static void rxe_close(struct lab *lab)
+{
+	struct lab_rxe *r = rxe_of(lab);
+
+	for (int i = 0; i < MAX_LANES; i++) {
+		struct error e;
+
+		if (r->lanes[i].used && remove_links(r, &r->lanes[i], &e) < 0)
+			log_warn("lane %d could not be put back: %s; `qpdrill clean` tries again", i, e.text);
+	}
+	for (int i = 0; i < NUM_TOOLS; i++)
+		lab_tool_free(r->tool[i]);
+	free(r);
+}
+
+static int rxe_open(sd_event *loop, struct journal *journal, struct lab **ret, struct error *e)
+{
+	struct lab_rxe *r = calloc(1, sizeof *r);
+	uint16_t token = 0;
+	int rc = 0;
+
+	(void)loop;
+	if (!r)
+		return error_set(e, -ENOMEM, "out of memory");
+	r->lab.ops = &lab_rxe;
+	r->journal = journal;
+	if (getrandom(&token, sizeof token, 0) != sizeof token)
+		token = (uint16_t)getpid();
+	r->token = token;
+	for (int i = 0; rc == 0 && i < NUM_TOOLS; i++)
+		rc = lab_tool_new(tool_names[i], &r->tool[i], e);
+	if (rc == 0)
+		rc = load_modules(e);
+	if (rc == 0)
+		rc = choose_net(r, e);
+	if (rc < 0) {
+		rxe_close(&r->lab);
+		return rc;
+	}
+	*ret = &r->lab;
+	return 0;
+}
+
+const struct lab_ops lab_rxe = {
+	.name = "rxe",
+	.help = "two rxe devices on a veth pair in the running kernel",
+	.probe = rxe_probe,
+	.open = rxe_open,
+	.lane_up = rxe_lane_up,
+	.set_mtu = rxe_set_mtu,
+	.command = rxe_command,
+	.snapshot = rxe_snapshot,
+	.close = rxe_close,
+};

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* Needs rdma_rxe and root: where they are not, exits with 77, and `make test` runs it again in the guest. */
+#include "lab.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "json.h"
+#include "test.h"
+
+static char state[] = "/tmp/qd-lab-XXXXXX";
+
+struct fixture {
+	struct journal *journal;
+	struct lab *lab;
+	struct lab_lane lane;
+};
+
+static void up(struct fixture *f)
+{
+	struct error e = { "" };
+
+	CU_ASSERT_EQUAL_FATAL(journal_open(&f->journal, &e), 0);
+	int rc = lab_rxe.open(NULL, f->journal, &f->lab, &e);
+
+	ROW_ASSERT(rc == 0, "%s", e.text);
+	CU_ASSERT_EQUAL_FATAL(rc, 0);
+	rc = f->lab->ops->lane_up(f->lab, 0, &f->lane, &e);
+	ROW_ASSERT(rc == 0, "%s", e.text);
+	CU_ASSERT_EQUAL_FATAL(rc, 0);
+}
+
+static void down(struct fixture *f)
+{
+	f->lab->ops->close(f->lab);
+	journal_close(f->journal);
+}
+
+static void lane_has_what_it_says(void)
+{
+	struct fixture f;
+
+	up(&f);
+	for (int i = 0; i < 2; i++) {
+		const struct lab_device *d = &f.lane.device[i];
+
+		CU_ASSERT(if_nametoindex(d->netdev) > 0);
+		CU_ASSERT_EQUAL(d->name[0], 'a' + i);
+		CU_ASSERT_EQUAL(d->port, 1);
+		CU_ASSERT_EQUAL(d->gid_index, 1);
+		CU_ASSERT_PTR_NOT_NULL(strstr(d->gid, "ffff:0a"));
+		json_t *counters = lab_counters(d->rdma, d->port);
+
+		CU_ASSERT(json_is_integer(json_object_get(counters, "sent_pkts")));
+		CU_ASSERT_PTR_NULL(json_object_get(counters, "lifespan"));
+		json_decref(counters);
+	}
+	char name[16];
+
+	snprintf(name, sizeof name, "%s", f.lane.device[1].netdev);
+	down(&f);
+	CU_ASSERT_EQUAL(if_nametoindex(name), 0);
+}
+
+static void snapshots_show_a_change_and_its_undoing(void)
+{
+	struct fixture f;
+	json_t *before = NULL, *during = NULL, *after = NULL, *out = NULL;
+	struct error e = { "" };
+	char args[128];
+
+	up(&f);
+	CU_ASSERT_EQUAL_FATAL(f.lab->ops->snapshot(f.lab, &before, &e), 0);
+	CU_ASSERT_EQUAL(json_array_size(json_object_get(before, "qdisc")), 0);
+	CU_ASSERT_EQUAL(json_array_size(json_object_get(before, "rdma")), 2);
+	CU_ASSERT_EQUAL(json_array_size(json_object_get(before, "link")), 4);
+	snprintf(args, sizeof args, "qdisc replace dev %s root netem loss 5%%", f.lane.device[0].netdev);
+	CU_ASSERT_EQUAL(f.lab->ops->command(f.lab, "tc", args, NULL, &e), 0);
+	CU_ASSERT_EQUAL_FATAL(f.lab->ops->snapshot(f.lab, &during, &e), 0);
+	CU_ASSERT_FALSE(json_equal(before, during));
+	snprintf(args, sizeof args, "qdisc show dev %s", f.lane.device[0].netdev);
+	CU_ASSERT_EQUAL(f.lab->ops->command(f.lab, "tc", args, &out, &e), 0);
+	CU_ASSERT_STRING_EQUAL(json_str(json_array_get(out, 0), "kind"), "netem");
+	CU_ASSERT(json_is_integer(json_object_get(json_array_get(out, 0), "drops")));
+	snprintf(args, sizeof args, "qdisc del dev %s root", f.lane.device[0].netdev);
+	CU_ASSERT_EQUAL(f.lab->ops->command(f.lab, "tc", args, NULL, &e), 0);
+	CU_ASSERT_EQUAL_FATAL(f.lab->ops->snapshot(f.lab, &after, &e), 0);
+	ROW_ASSERT(json_equal(before, after), "%s\n%s", json_dumps(before, 0), json_dumps(after, 0));
+	json_decref(out);
+	json_decref(before);
+	json_decref(during);
+	json_decref(after);
+	down(&f);
+}
+
+static void refusals_are_told(void)
+{
+	struct fixture f;
+	struct error e = { "" };
+	struct lab_lane again;
+
+	up(&f);
+	CU_ASSERT_EQUAL(f.lab->ops->command(f.lab, "ip", "link set qd-nowhere up", NULL, &e), -ENODEV);
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "qd-nowhere"));
+	CU_ASSERT_EQUAL(f.lab->ops->command(f.lab, "rm", "-rf /", NULL, &e), -EINVAL);
+	CU_ASSERT_EQUAL(f.lab->ops->lane_up(f.lab, 0, &again, &e), -EINVAL);
+	CU_ASSERT_EQUAL(f.lab->ops->set_mtu(f.lab, &f.lane, 4200, &e), 0);
+	down(&f);
+}
+
+/* What a killed controller leaves is found in its journal and undone. */
+static void journal_undoes_a_lane(void)
+{
+	struct fixture f;
+	struct error e = { "" };
+	unsigned n = 0;
+	char name[16];
+
+	up(&f);
+	snprintf(name, sizeof name, "%s", f.lane.device[0].netdev);
+	journal_close(f.journal); /* as the kernel would */
+	CU_ASSERT(if_nametoindex(name) > 0);
+	CU_ASSERT_EQUAL(journal_clean(&n, false, &e), 0);
+	CU_ASSERT_EQUAL(n, 3);
+	CU_ASSERT_EQUAL(if_nametoindex(name), 0);
+	CU_ASSERT_EQUAL(journal_clean(&n, false, &e), 0);
+	CU_ASSERT_EQUAL(n, 0);
+}
+
+int main(void)
+{
+	static const struct test_case cases[] = {
+		{ "a lane has what it says, and goes", lane_has_what_it_says },
+		{ "snapshots show a change and its undoing", snapshots_show_a_change_and_its_undoing },
+		{ "refusals are told", refusals_are_told },
+		{ "the journal undoes a lane", journal_undoes_a_lane },
+	};
+	struct error e;
+
+	if (lab_rxe.probe(&e) != 0) {
+		fprintf(stderr, "skipped: %s\n", e.text);
+		return 77;
+	}
+	if (!mkdtemp(state))
+		return 1;
+	setenv("QPDRILL_STATE", state, 1);
+	int status = test_run("lab_rxe", cases, sizeof cases / sizeof cases[0]);
+
+	if (rmdir(state) != 0)
+		status = 1;
+	return status;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include "lab_snapshot.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "json.h"
+
+struct snapshot {
+	lab_command_fn *command;
+	void *user;
+	const char *suffix;
+	json_t *out;
+};
+
+static bool is_ours(const struct snapshot *s, const char *name)
+{
+	size_t len = name ? strlen(name) : 0, tail = strlen(s->suffix);
+
+	return len > tail + 2 && strncmp(name, "qd", 2) == 0 && strcmp(name + len - tail, s->suffix) == 0;
+}
+
+static void copy_keys(json_t *to, const json_t *from, const char *const keys[])
+{
+	for (size_t i = 0; keys[i]; i++)
+		if (json_object_get(from, keys[i]))
+			json_object_set(to, keys[i], json_object_get(from, keys[i]));
+}
+
+static json_t *addresses(const json_t *link)
+{
+	json_t *list = json_array(), *addr;
+	size_t i;
+
+	json_array_foreach(json_object_get(link, "addr_info"), i, addr)
+		json_array_append_new(list, json_sprintf("%s/%d", json_str(addr, "local") ?: "?", (int)json_int(addr, "prefixlen", 0)));
+	return list;
+}
+
+static int links(struct snapshot *s, struct error *e)
+{
+	static const char *const keys[] = { "ifname", "address", "mtu", "operstate", "master", NULL };
+	static const char *const neigh_keys[] = { "dst", "dev", "lladdr", "state", NULL };
+	json_t *answer = NULL, *list = json_object_get(s->out, "link"), *item;
+	size_t i;
+	int rc = s->command(s->user, "ip", "addr show", &answer, e);
+
+	json_array_foreach(answer, i, item) {
+		if (!is_ours(s, json_str(item, "ifname")))
+			continue;
+		json_t *link = json_pack("{s:o}", "addr", addresses(item));
+
+		copy_keys(link, item, keys);
+		json_array_append_new(list, link);
+	}
+	json_decref(answer);
+	answer = NULL;
+	if (rc == 0)
+		rc = s->command(s->user, "ip", "neigh show", &answer, e);
+	json_array_foreach(answer, i, item) {
+		if (!is_ours(s, json_str(item, "dev")))
+			continue;
+		json_t *neigh = json_pack("{s:s}", "kind", "neigh");
+
+		copy_keys(neigh, item, neigh_keys);
+		json_array_append_new(list, neigh);
+	}
+	json_decref(answer);
+	return rc;
+}
+
+/* A veth without a queue is shown as noqueue when it is new, and not at all after a queue was taken from it. */
+static int qdiscs(struct snapshot *s, struct error *e)
+{
+	static const char *const keys[] = { "dev", "kind", "root", "parent", "options", NULL };
+	json_t *answer = NULL, *item;
+	size_t i;
+	int rc = s->command(s->user, "tc", "qdisc show", &answer, e);
+
+	json_array_foreach(answer, i, item) {
+		if (!is_ours(s, json_str(item, "dev")) || json_has(item, "kind", "noqueue"))
+			continue;
+		json_t *qdisc = json_object();
+
+		copy_keys(qdisc, item, keys);
+		json_array_append_new(json_object_get(s->out, "qdisc"), qdisc);
+	}
+	json_decref(answer);
+	return rc;
+}
+
+static int rules(struct snapshot *s, struct error *e)
+{
+	json_t *answer = NULL;
+	int rc = s->command(s->user, "ip", "rule show", &answer, e);
+
+	if (rc == 0 && json_is_array(answer))
+		json_array_extend(json_object_get(s->out, "rule"), answer);
+	json_decref(answer);
+	return rc;
+}
+
+/* Objects with a pid are a program's; the kernel's own have none. */
+static int rdma_objects(struct snapshot *s, const char *type, struct error *e)
+{
+	static const char *const keys[] = { "ifname", "lqpn", "cqn", "mrn", "pdn", "srqn", "type", "state", "pid", "comm", NULL };
+	char args[32] = "res show ";
+	json_t *answer = NULL, *item;
+	size_t i;
+
+	strncat(args, type, sizeof args - strlen(args) - 1);
+	int rc = s->command(s->user, "rdma", args, &answer, e);
+
+	json_array_foreach(answer, i, item) {
+		if (!is_ours(s, json_str(item, "ifname")) || !json_object_get(item, "pid"))
+			continue;
+		json_t *object = json_pack("{s:s}", "object", type);
+
+		copy_keys(object, item, keys);
+		json_array_append_new(json_object_get(s->out, "rdma"), object);
+	}
+	json_decref(answer);
+	return rc;
+}
+
+/* One summary command says whether it is worth asking for each kind of object. */
+static int rdma(struct snapshot *s, struct error *e)
+{
+	static const char *const types[] = { "qp", "cq", "mr", "pd", "srq" };
+	/* The kernel's own: one PD, one CQ and the QP of the general services interface. */
+	static const int kernel_own[] = { 1, 1, 0, 1, 0 };
+	static const char *const link_keys[] = { "ifname", "port", "state", "netdev", NULL };
+	bool ask[sizeof types / sizeof types[0]] = { false };
+	json_t *answer = NULL, *item;
+	size_t i;
+	int rc = s->command(s->user, "rdma", "res show", &answer, e);
+
+	json_array_foreach(answer, i, item)
+		for (size_t k = 0; is_ours(s, json_str(item, "ifname")) && k < sizeof types / sizeof types[0]; k++)
+			ask[k] = ask[k] || json_int(item, types[k], 0) > kernel_own[k];
+	json_decref(answer);
+	answer = NULL;
+	for (size_t k = 0; rc == 0 && k < sizeof types / sizeof types[0]; k++)
+		if (ask[k])
+			rc = rdma_objects(s, types[k], e);
+	if (rc == 0)
+		rc = s->command(s->user, "rdma", "link show", &answer, e);
+	json_array_foreach(answer, i, item) {
+		if (!is_ours(s, json_str(item, "ifname")))
+			continue;
+		json_t *link = json_pack("{s:s}", "object", "link");
+
+		copy_keys(link, item, link_keys);
+		json_array_append_new(json_object_get(s->out, "rdma"), link);
+	}
+	json_decref(answer);
+	return rc;
+}
+
+int lab_snapshot(lab_command_fn *command, void *user, const char *suffix, json_t **ret, struct error *e)
+{
+	struct snapshot s = { .command = command, .user = user, .suffix = suffix };
+	int rc;
+
+	s.out = json_pack("{s:[],s:[],s:[],s:[]}", "rdma", "link", "qdisc", "rule");
+	if (!s.out)
+		return error_set(e, -ENOMEM, "out of memory");
+	rc = links(&s, e);
+	if (rc == 0)
+		rc = qdiscs(&s, e);
+	if (rc == 0)
+		rc = rules(&s, e);
+	if (rc == 0)
+		rc = rdma(&s, e);
+	if (rc < 0) {
+		json_decref(s.out);
+		return rc;
+	}
+	*ret = s.out;
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One program of iproute2 (ip, tc, rdma) kept open in batch mode: a command costs a fraction of what starting a program does.
+ *
+ * End of an answer: after each command comes a word that no version knows, a new one each time; the complaint about it on stderr is
+ * the mark (stderr is unbuffered, and JSON answers are flushed per command before). A program that does not come to its mark in time is
+ * ended by pid and started again for the next command.
+ *
+ * Blocks the caller, up to the deadline: commands are short, and faults are injected from inside callbacks too.
+ */
+#ifndef QD_LAB_TOOL_H
+#define QD_LAB_TOOL_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "error.h"
+
+#define LAB_TOOL_TIMEOUT_NS 5000000000ULL
+
+struct lab_tool;
+
+/* name: "ip" "tc" "rdma". Starts nothing yet. */
+int lab_tool_new(const char *name, struct lab_tool **ret, struct error *e);
+/* One command, without the program's name ("link show"). ret_out (may be NULL): the JSON answer, null when there is none, new reference. A
+ * refusal is a negative errno (the kernel's own where the program names it) with the program's words in e. */
+int lab_tool_run(struct lab_tool *t, const char *args, uint64_t timeout_ns, json_t **ret_out, struct error *e);
+/* Ends the program; the next command starts it afresh. rdma learns of devices only when it starts. */
+void lab_tool_restart(struct lab_tool *t);
+void lab_tool_free(struct lab_tool *t);
+
+/* The errno that a complaint names ("RTNETLINK answers: File exists"), negative; -EIO when it names none. */
+int lab_tool_errno(const char *text);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include "lab_tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "test.h"
+#include "units.h"
+
+static void errnos(void)
+{
+	static const struct {
+		const char *text;
+		int rc;
+	} rows[] = {
+		{ "RTNETLINK answers: File exists", -EEXIST },
+		{ "RTNETLINK answers: Invalid argument", -EINVAL },
+		{ "RTNETLINK answers: Operation not permitted", -EPERM },
+		{ "Cannot find device \"x\"", -ENODEV },
+		{ "Wrong device name - x", -ENODEV },
+		{ "error: No such file or directory", -ENOENT },
+		{ "Object \"bogus\" is unknown, try \"ip help\".", -EINVAL },
+		{ "something else", -EIO },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		ROW_ASSERT(lab_tool_errno(rows[i].text) == rows[i].rc, "'%s' gave %d", rows[i].text, lab_tool_errno(rows[i].text));
+}
+
+/* Queries need neither root nor devices. */
+static void answers(void)
+{
+	struct lab_tool *t = NULL;
+	struct error e = { "" };
+	json_t *out = NULL;
+
+	CU_ASSERT_EQUAL_FATAL(lab_tool_new("ip", &t, &e), 0);
+	for (int i = 0; i < 3; i++) {
+		CU_ASSERT_EQUAL_FATAL(lab_tool_run(t, "link show dev lo", LAB_TOOL_TIMEOUT_NS, &out, &e), 0);
+		CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(json_array_get(out, 0), "ifname")), "lo");
+		json_decref(out);
+		/* A refusal ends nothing, and its words do not leak into the next answer. */
+		out = NULL;
+		CU_ASSERT_EQUAL(lab_tool_run(t, "link show dev qd-nowhere", LAB_TOOL_TIMEOUT_NS, &out, &e), -ENODEV);
+		CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "qd-nowhere"));
+		CU_ASSERT_PTR_NULL(out);
+		CU_ASSERT_EQUAL(lab_tool_run(t, "nonsense", LAB_TOOL_TIMEOUT_NS, NULL, &e), -EINVAL);
+	}
+	lab_tool_free(t);
+}
+
+static void bad_commands(void)
+{
+	static const char *const rows[] = { "link show\nlink del x", "link show # x", "link show \"lo\"", "link show \\" };
+	struct lab_tool *t = NULL;
+	struct error e;
+
+	CU_ASSERT_EQUAL(lab_tool_new("cat", &t, &e), -EINVAL);
+	CU_ASSERT_EQUAL_FATAL(lab_tool_new("tc", &t, &e), 0);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		ROW_ASSERT(lab_tool_run(t, rows[i], LAB_TOOL_TIMEOUT_NS, NULL, &e) == -EINVAL, "row %zu was taken", i);
+	lab_tool_free(t);
+}
+
+/* A program that never answers is ended at the deadline; the next command starts it again. */
+static void stuck_program(void)
+{
+	char dir[] = "/tmp/qd-tool-XXXXXX", fake[64], path[512];
+	const char *old = getenv("PATH");
+	struct lab_tool *t = NULL;
+	struct error e = { "" };
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+	snprintf(fake, sizeof fake, "%s/ip", dir);
+	FILE *f = fopen(fake, "we");
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	fputs("#!/bin/sh\nexec tail -f /dev/null\n", f);
+	fclose(f);
+	chmod(fake, 0755);
+	snprintf(path, sizeof path, "%s:%s", dir, old);
+	char *saved = strdup(old);
+
+	setenv("PATH", path, 1);
+	CU_ASSERT_EQUAL_FATAL(lab_tool_new("ip", &t, &e), 0);
+	uint64_t begin = now_ns();
+
+	CU_ASSERT_EQUAL(lab_tool_run(t, "link show dev lo", 100 * NSEC_PER_MSEC, NULL, &e), -ETIMEDOUT);
+	CU_ASSERT(now_ns() - begin >= 100 * NSEC_PER_MSEC);
+	CU_ASSERT(now_ns() - begin < 2 * NSEC_PER_SEC);
+	unlink(fake);
+	rmdir(dir);
+	setenv("PATH", saved, 1);
+	CU_ASSERT_EQUAL(lab_tool_run(t, "link show dev lo", LAB_TOOL_TIMEOUT_NS, NULL, &e), 0);
+	lab_tool_free(t);
+	free(saved);
+}
+
+static const struct test_case cases[] = {
+	{ "errnos from words", errnos },
+	{ "answers and refusals", answers },
+	{ "commands that cannot be one", bad_commands },
+	{ "a stuck program", stuck_program },
+};
+
+TEST_MAIN("lab_tool", cases)
