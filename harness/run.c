@@ -162,7 +162,7 @@ static bool on_done(void *user, size_t index, int boot, uint64_t dur_ns)
 	if (c->judged)
 		return !r->stop;
 	settle_skipped_before(r, r->queue_case[index]);
-	if (run_judge(r->queue[index].dir, r->kernel, r->o->strict, &verdict, &e)) {
+	if ((r->o->judge ? r->o->judge : run_judge)(r->queue[index].dir, r->kernel, r->o->strict, &verdict, &e)) {
 		settle_unrun(r, c, VERDICT_ERROR, e.text);
 		note_broken(r, -EIO, &e);
 		return !r->o->fail_fast;
@@ -312,7 +312,7 @@ static int execute(struct run *r, struct error *e)
 		.on_done = on_done,
 		.user = r,
 	};
-	int rc = data_program("qpdrill", &self, e);
+	int rc = o->executor ? 0 : data_program("qpdrill", &self, e);
 
 	if (rc)
 		return rc;

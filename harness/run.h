@@ -117,7 +117,9 @@ struct run_options {
 	bool strict, keep, fail_fast, quiet, verbose, colour;
 	const json_t *command;         /* array: how it was called */
 	const char *repeat_command;    /* what calls the same run again */
-	const struct executor_ops *executor; /* tests; NULL: by `lab` */
+	/* For tests; NULL: the one that `lab` names, and run_judge. */
+	const struct executor_ops *executor;
+	int (*judge)(const char *case_dir, const char *kernel, bool strict, json_t **ret_verdict, struct error *e);
 };
 
 /* Everything; progress goes to stderr, the report to out. Returns the exit status. */
