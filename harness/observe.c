@@ -259,6 +259,7 @@ static void on_state(struct model *m, const struct m_record *r)
 	if (json_is_object(queried)) {
 		json_decref(qp->queried);
 		qp->queried = json_incref((json_t *)queried);
+		s->queried = json_incref((json_t *)queried);
 		remember_values(m, qp->name, queried);
 	}
 }
@@ -544,6 +545,8 @@ void model_free(struct model *m)
 			free(m->queues.v[i].lives.v[k].ended.r.v);
 		free(m->queues.v[i].lives.v);
 	}
+	for (size_t i = 0; i < m->states.n; i++)
+		json_decref(m->states.v[i].queried);
 	for (size_t i = 0; i < m->faults.n; i++) {
 		json_decref(m->faults.v[i].rec_ref);
 		json_decref(m->faults.v[i].evidence);

@@ -85,6 +85,7 @@ struct m_state {
 	size_t qp;
 	unsigned life;
 	const char *asked, *old, *new_, *by; /* asked "" for a query */
+	json_t *queried;       /* NULL when nothing was */
 	int err;
 	uint64_t t;
 	size_t inst, rec;

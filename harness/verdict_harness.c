@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernel, the lab and the harness itself have to say: kernel log, residue, hangs, losses, a record that ends too soon. */
+#include "verdict_internal.h"
+
+#include <stdio.h>
+
+#include "json.h"
+#include "units.h"
+
+#define KLOG_FINDINGS 5
+
+static const char *const kernel_words[] = {
+	"WARNING:", "BUG:", "BUG ", "Oops", "hung task", "blocked for more than", "refcount_t:", "general protection fault", "KASAN",
+	"UBSAN", "unregister_netdevice: waiting", "soft lockup", "hard LOCKUP", "rcu_sched self-detected", "detected stall", "Kernel panic",
+	"kernel panic", "Unable to handle", "unable to handle", "__rxe_cleanup", "scheduling while atomic",
+};
+
+static bool is_kernel_complaint(const char *text)
+{
+	for (size_t i = 0; text && i < sizeof(kernel_words) / sizeof(kernel_words[0]); i++)
+		if (strstr(text, kernel_words[i]))
+			return true;
+	return false;
+}
+
+void check_kernel(struct judge *j)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < j->m->kept.n; i++) {
+		const struct m_kept *k = &j->m->kept.v[i];
+		const char *text = json_str(k->r, "text");
+		struct finding *f;
+
+		if (strcmp(k->kind, "klog") || !is_kernel_complaint(text) || n++ >= KLOG_FINDINGS)
+			continue;
+		f = judge_find(j, SEVERITY_FAIL, "kernel", k->inst, k->rec, "kernel");
+		if (!f)
+			return;
+		finding_set(f, f->expected, "no complaint of the kernel");
+		finding_set(f, f->seen, "%s", text);
+		finding_set(f, f->text, "kernel: %s", text);
+	}
+}
+
+void check_residue(struct judge *j)
+{
+	for (size_t i = 0; i < j->m->kept.n; i++) {
+		const struct m_kept *k = &j->m->kept.v[i];
+		const char *what = json_str(k->r, "what");
+		struct finding *f;
+		char *before, *after;
+
+		if (strcmp(k->kind, "residue") || json_bool(k->r, "ok", false))
+			continue;
+		before = json_dumps(json_object_get(k->r, "before"), JSON_COMPACT | JSON_ENCODE_ANY);
+		after = json_dumps(json_object_get(k->r, "after"), JSON_COMPACT | JSON_ENCODE_ANY);
+		f = judge_find(j, SEVERITY_FAIL, "residue", k->inst, k->rec, what);
+		if (f) {
+			finding_set(f, f->expected, "%s as before the case: %s", what ? what : "things", before ? before : "nothing");
+			finding_set(f, f->seen, "%s", after ? after : "nothing");
+			finding_set(f, f->text, "residue: %s: before %s, after %s", what ? what : "?", before ? before : "nothing",
+			            after ? after : "nothing");
+		}
+		free(before);
+		free(after);
+	}
+}
+
+/* A CQ or QP whose events are held back on purpose: its destroy may block. */
+static bool block_expected(const struct judge *j, const char *obj, size_t rec)
+{
+	for (size_t i = 0; i < j->m->faults.n; i++) {
+		const struct m_fault *f = &j->m->faults.v[i];
+		const json_t *at;
+		size_t k;
+
+		if (strcmp(f->name, "events_unacknowledged") || !f->injected || f->rec > rec || (f->cleared && f->clear_rec < rec))
+			continue;
+		if (!json_array_size(f->at))
+			return true;
+		json_array_foreach(f->at, k, at) {
+			struct m_event as_event = { .obj = obj, .event = "" };
+			struct m_end end = m_end_of(j->m, json_string_value(at) ? json_string_value(at) : "");
+
+			if (m_event_at(j->m, &as_event, &end))
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool blocked_in(const struct judge *j, size_t inst, bool *ret_expected)
+{
+	bool any = false;
+
+	*ret_expected = true;
+	for (size_t i = 0; i < j->m->kept.n; i++) {
+		const struct m_kept *k = &j->m->kept.v[i];
+		const char *obj = json_str(k->r, "obj");
+
+		if (strcmp(k->kind, "blocked") || k->inst != inst)
+			continue;
+		any = true;
+		*ret_expected &= block_expected(j, obj ? obj : "", k->rec);
+	}
+	return any;
+}
+
+static void timed_out(struct judge *j, size_t inst)
+{
+	const struct m_inst *in = &j->m->insts.v[inst];
+	bool expected, blocked = blocked_in(j, inst, &expected);
+	struct finding *f;
+	char took[64];
+
+	if (blocked && expected)
+		return;
+	f = judge_find(j, SEVERITY_FAIL, "hang", inst, in->end_rec, "");
+	if (!f)
+		return;
+	units_format_ns(in->end_t - in->begin_t, took, sizeof(took));
+	finding_set(f, f->expected, "%s to end", judge_do(j, inst));
+	finding_set(f, f->seen, "no end after %s", took);
+	finding_set(f, f->text, "%s did not end within %s%s%s", judge_do(j, inst), took, *in->text ? ": " : "", in->text);
+}
+
+void check_hang(struct judge *j)
+{
+	for (size_t i = 0; i < j->m->kept.n; i++) {
+		const struct m_kept *k = &j->m->kept.v[i];
+		const char *obj = json_str(k->r, "obj"), *verb = json_str(k->r, "verb");
+		struct finding *f;
+		char waited[64];
+
+		if (strcmp(k->kind, "blocked") || block_expected(j, obj ? obj : "", k->rec))
+			continue;
+		f = judge_find(j, SEVERITY_FAIL, "hang", k->inst, k->rec, obj);
+		if (!f)
+			return;
+		units_format_ns(json_u64(k->r, "waited_ns", 0), waited, sizeof(waited));
+		finding_set(f, f->expected, "%s to return", verb ? verb : "a call");
+		finding_set(f, f->seen, "blocked for %s", waited);
+		finding_set(f, f->text, "%s: %s blocked for %s and had not returned", obj ? obj : "?", verb ? verb : "a call", waited);
+	}
+	for (size_t i = 0; i < j->m->insts.n; i++)
+		if (!strcmp(j->m->insts.v[i].outcome, "timeout") && strcmp(judge_do(j, i), "expect"))
+			timed_out(j, i);
+}
+
+static bool death_was_meant(const struct judge *j, const char *agent, size_t rec)
+{
+	for (size_t i = 0; i < j->m->faults.n; i++) {
+		const struct m_fault *f = &j->m->faults.v[i];
+		const json_t *step = j->m->insts.v[f->inst].plan;
+		const char *meant = json_str(json_object_get(step, "args"), "agent");
+
+		if (strncmp(f->name, "agent_", 6) || j->m->insts.v[f->inst].begin_rec > rec)
+			continue;
+		if ((meant && !strcmp(meant, agent)) || json_array_has(f->at, agent))
+			return true;
+	}
+	return false;
+}
+
+static void console_tail(const struct judge *j, char *buf, size_t size)
+{
+	size_t len = 0, from = 0, n = 0;
+
+	*buf = 0;
+	for (size_t i = j->m->kept.n; i-- > 0 && n < 8;)
+		if (!strcmp(j->m->kept.v[i].kind, "klog")) {
+			from = i;
+			n++;
+		}
+	for (size_t i = from; n && i < j->m->kept.n && len < size; i++) {
+		const char *text = json_str(j->m->kept.v[i].r, "text");
+
+		if (!strcmp(j->m->kept.v[i].kind, "klog") && text)
+			len += (size_t)snprintf(buf + len, size - len, "%s%s", len ? " / " : "", text);
+	}
+}
+
+static void lost(struct judge *j, const struct m_kept *k)
+{
+	const char *what = json_str(k->r, "what"), *text = json_str(k->r, "text");
+	char tail[700];
+
+	if (!what)
+		return;
+	if (!strncmp(what, "guest", 5) || !strncmp(what, "kernel", 6)) {
+		j->crashed = true;
+		console_tail(j, tail, sizeof(tail));
+		judge_say(j, SEVERITY_FAIL, "kernel", k->inst, k->rec, "kernel", "the guest died while this case ran%s%s; its console ended with: %s",
+		          text ? ": " : "", text ? text : "", *tail ? tail : "nothing");
+	} else if (!strncmp(what, "agent/", 6)) {
+		if (!death_was_meant(j, what + 6, k->rec))
+			judge_say(j, SEVERITY_FAIL, "hang", k->inst, k->rec, what + 6, "agent %s is gone and no fault explains it%s%s", what + 6,
+			          text ? ": " : "", text ? text : "");
+	} else {
+		judge_say(j, SEVERITY_ERROR, "harness", k->inst, k->rec, "", "%lld of %s lost%s%s", (long long)json_int(k->r, "count", 1), what,
+		          text ? ": " : "", text ? text : "");
+	}
+}
+
+void check_lost(struct judge *j)
+{
+	for (size_t i = 0; i < j->m->kept.n; i++)
+		if (!strcmp(j->m->kept.v[i].kind, "lost"))
+			lost(j, &j->m->kept.v[i]);
+}
+
+void check_complete(struct judge *j)
+{
+	size_t last = j->m->n_recs ? j->m->n_recs - 1 : 0, i;
+	const json_t *step;
+
+	if (j->crashed)
+		return;
+	if (j->torn)
+		judge_say(j, SEVERITY_ERROR, "harness", j->m->inst, last, "",
+		          "observations.jsonl ends in the middle of a line: the controller was cut off");
+	json_array_foreach(json_object_get(j->plan, "steps"), i, step) {
+		int n = (int)json_int(step, "n", 0);
+		size_t inst = m_inst_latest(j->m, n);
+
+		if (inst != M_NONE && j->m->insts.v[inst].end_rec != M_NONE)
+			continue;
+		judge_say(j, SEVERITY_ERROR, "harness", inst == M_NONE ? j->m->inst : inst, last, "",
+		          "the record stops before step %d (%s, line %d) has %s: the controller did not reach the end", n,
+		          json_str(step, "do") ? json_str(step, "do") : "?", (int)json_int(step, "line", 0),
+		          inst == M_NONE ? "begun" : "ended");
+		return;
+	}
+	if (!j->m->ended && !j->torn)
+		judge_say(j, SEVERITY_ERROR, "harness", j->m->inst, last, "", "the record has no end: nothing was written after the last step");
+}

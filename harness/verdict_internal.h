@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* What the standing checks share: one file per check or group, each a row of the table in verdict_checks.c. */
+#ifndef QD_VERDICT_INTERNAL_H
+#define QD_VERDICT_INTERNAL_H
+
+#include "expect_internal.h"
+#include "observe_model.h"
+#include "verdict.h"
+
+enum severity { SEVERITY_NOTE, SEVERITY_WARNING, SEVERITY_DEVIATION, SEVERITY_INCONCLUSIVE, SEVERITY_ERROR, SEVERITY_FAIL };
+
+struct finding {
+	enum severity severity;
+	const char *check;        /* literal */
+	size_t inst, rec;         /* where it happened; rec orders the findings */
+	const char *at;           /* interned; "" for none */
+	json_t *deviation;        /* ids of profile entries, or NULL */
+	char expected[512], seen[512], text[1200];
+};
+
+struct judge {
+	const json_t *plan, *records;
+	bool torn;
+	const struct profile *profile;
+	const struct verdict_options *o;
+	struct model *m;
+	VEC(struct finding) findings;
+	json_t *windows;
+	bool crashed;             /* the guest is gone: what is missing is missing for that reason */
+};
+
+/* A new finding; expected, seen and text are empty. NULL when memory is gone (the model's err says so). */
+struct finding *judge_find(struct judge *j, enum severity severity, const char *check, size_t inst, size_t rec, const char *at);
+__attribute__((format(printf, 3, 4))) void finding_set(struct finding *f, char *field, const char *fmt, ...);
+/* A finding whose text says everything. */
+__attribute__((format(printf, 7, 8))) struct finding *judge_say(struct judge *j, enum severity severity, const char *check, size_t inst,
+                                                                size_t rec, const char *at, const char *fmt, ...);
+/* A finding that a seen profile entry makes a deviation. Notes the use. */
+__attribute__((format(printf, 7, 8))) void judge_deviation(struct judge *j, const json_t *entry, const char *check, size_t inst, size_t rec,
+                                                           const char *at, const char *fmt, ...);
+/* "; likely profile entry x, not seen on this kernel" */
+void finding_likely(struct judge *j, struct finding *f, const json_t *ids);
+
+const char *judge_qp(const struct judge *j, size_t qp);
+/* The plan's `do` of the step an instance ran, "" for none. */
+const char *judge_do(const struct judge *j, size_t inst);
+/* Does an `expect` or `allow` that ran no earlier than not at all speak of this? key: "qp", "ledger", …; the callback sees each
+ * map that has the key at this end. */
+bool judge_scenario_says(const struct judge *j, size_t qp, const char *key, bool (*fits)(const json_t *value, const void *user),
+                         const void *user);
+/* The run of the case is over: nothing a scenario did came after. */
+bool judge_is_release(const struct judge *j, size_t inst);
+
+/* The event that the specification wants where a responder refused what its peer's cause names, and the device has none: the entry that
+ * waives `check` for it. NULL: none. *ret_seen. */
+const json_t *judge_missing_event(const struct judge *j, size_t qp, unsigned life, uint64_t t, const char *check, bool *ret_seen);
+
+/* Replays the records: expectations judged at the end of their steps. */
+void verdict_replay(struct judge *j);
+
+void check_ledger(struct judge *j);
+void check_cause(struct judge *j);
+void check_state(struct judge *j);
+void check_payload(struct judge *j);
+void check_unexpected(struct judge *j);
+void check_time(struct judge *j);
+void check_kernel(struct judge *j);
+void check_residue(struct judge *j);
+void check_hang(struct judge *j);
+void check_lost(struct judge *j);
+void check_faults(struct judge *j);
+void check_returns(struct judge *j);
+void check_recover(struct judge *j);
+void check_complete(struct judge *j);
+void check_repeat(struct judge *j);
+void check_stale(struct judge *j);
+
+/* One line about a record, for people. */
+char *record_line(const json_t *record, uint64_t first_t, char *buf, size_t size);
+/* The last records that say something about an end, up to rec, oldest first. New reference. */
+json_t *record_lines(const struct judge *j, const char *at, size_t rec, size_t max);
+/* Short summary of both ends. Returns buf. */
+char *verdict_seen(const struct judge *j, char *buf, size_t size);
+
+#endif

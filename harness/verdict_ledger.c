@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* Every accepted request has exactly one end, and in the order in which it was posted. */
+#include "verdict_internal.h"
+
+#include <stdio.h>
+
+#include "json.h"
+#include "units.h"
+
+/* CQEs that lay in a polled CQ when their QP went to RESET are picked up within this. */
+#define LEFTOVER_NS (100 * NSEC_PER_MSEC)
+
+static const char *queue_name(const struct judge *j, size_t queue)
+{
+	return queue == M_NONE ? "" : j->m->queues.v[queue].name;
+}
+
+static bool is_manual(const struct judge *j, const char *cq)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach(json_object_get(j->plan, "cqs"), i, o)
+		if (json_str(o, "name") && !strcmp(json_str(o, "name"), cq))
+			return json_str(o, "poll") && !strcmp(json_str(o, "poll"), "manual");
+	return false;
+}
+
+/* A CQ is a queue: once something of the new life has come, nothing of the old one may follow. */
+static bool new_life_spoke(const struct judge *j, size_t index)
+{
+	const struct m_comp *c = &j->m->comps.v[index];
+
+	for (size_t i = 0; i < index; i++)
+		if (j->m->comps.v[i].queue == c->queue && j->m->comps.v[i].life > c->life)
+			return true;
+	return false;
+}
+
+static void late_completion(struct judge *j, size_t index)
+{
+	const struct m_comp *c = &j->m->comps.v[index];
+	const struct m_life *l = m_life_of(j->m, c->queue, c->life);
+	bool leftover = is_manual(j, c->cq) || c->t <= l->over_t + LEFTOVER_NS + j->m->late_max_ns;
+	struct finding *f;
+	char late[64];
+
+	if (leftover && !new_life_spoke(j, index))
+		return;
+	f = judge_find(j, SEVERITY_FAIL, "ledger", c->inst, c->rec, queue_name(j, c->queue));
+	if (!f)
+		return;
+	units_format_ns(c->t > l->over_t ? c->t - l->over_t : 0, late, sizeof(late));
+	finding_set(f, f->expected, "no completion of life %u after %s", c->life, l->over_why);
+	finding_set(f, f->seen, "%s for request %u of life %u, %s later", c->status, c->seq, c->life, late);
+	finding_set(f, f->text, "%s: expected %s, seen %s", queue_name(j, c->queue), f->expected, f->seen);
+}
+
+static void one_completion(struct judge *j, size_t index)
+{
+	const struct m_comp *c = &j->m->comps.v[index];
+	const struct m_post *p = c->queue == M_NONE ? NULL : m_comp_post(j->m, c);
+	const char *name = queue_name(j, c->queue);
+
+	if (c->marker && !p)
+		return;
+	if (c->queue == M_NONE || !p) {
+		struct finding *f = judge_find(j, SEVERITY_FAIL, "ledger", c->inst, c->rec, *name ? name : c->obj);
+
+		if (!f)
+			return;
+		finding_set(f, f->expected, "completions of posted requests only");
+		finding_set(f, f->seen, "%s with an unknown wr_id (life %u, request %u)", c->status, c->life, c->seq);
+		finding_set(f, f->text, "%s: %s", *name ? name : c->obj, f->seen);
+		return;
+	}
+	if (c->twice) {
+		struct finding *f = judge_find(j, SEVERITY_FAIL, "ledger", c->inst, c->rec, name);
+
+		if (!f)
+			return;
+		finding_set(f, f->expected, "one completion for each request");
+		finding_set(f, f->seen, "a second one (%s) for request %u of life %u", c->status, c->seq, c->life);
+		finding_set(f, f->text, "%s: expected %s, seen %s", name, f->expected, f->seen);
+	} else if (c->late) {
+		late_completion(j, index);
+	}
+}
+
+static bool wants_open(const json_t *value, const void *user)
+{
+	const char *side = json_str(value, user);
+
+	return side && !strcmp(side, "open");
+}
+
+static bool process_fault(const struct judge *j, size_t qp)
+{
+	for (size_t i = 0; i < j->m->faults.n; i++) {
+		const struct m_fault *f = &j->m->faults.v[i];
+
+		if (f->injected && (!strncmp(f->name, "agent_", 6) || !strcmp(f->name, "device_recreated")) &&
+		    m_fault_reaches(j->m, f, qp))
+			return true;
+	}
+	return false;
+}
+
+static void open_life(struct judge *j, const struct m_queue *q, const struct m_life *l)
+{
+	struct finding *f;
+
+	if (q->qp == M_NONE || process_fault(j, q->qp) ||
+	    judge_scenario_says(j, q->qp, "ledger", wants_open, q->send ? "send" : "recv"))
+		return;
+	f = judge_find(j, SEVERITY_FAIL, "ledger", j->m->inst, j->m->n_recs ? j->m->n_recs - 1 : 0, q->name);
+	if (!f)
+		return;
+	finding_set(f, f->expected, "an account that closes");
+	finding_set(f, f->seen, "an open one: %s", l->open_why);
+	finding_set(f, f->text, "%s: its ledger is open (%s) and the scenario does not say `ledger: { %s: open }`", q->name, l->open_why,
+	            q->send ? "send" : "recv");
+}
+
+static bool wants_none(const json_t *value, const void *user)
+{
+	(void)user;
+	return json_bool(value, "none", false);
+}
+
+static bool speaks_of_flight(const json_t *value, const void *user)
+{
+	const json_t *n = json_object_get(value, "in_flight");
+
+	(void)user;
+	return n && !(json_is_integer(n) && !json_integer_value(n)) && !(json_str(n, "op") && !strcmp(json_str(n, "op"), "==") &&
+	                                                               !json_int(n, "value", 0));
+}
+
+/* Was it the scenario's own word that these stay in flight? */
+static bool said_to_stay(const struct judge *j, const struct m_queue *q, const struct m_post *p)
+{
+	if (q->qp == M_NONE)
+		return false;
+	for (size_t i = 0; *p->as && i < j->m->insts.n; i++) {
+		const json_t *step = j->m->insts.v[i].plan;
+		const char *of = json_str(step, "of");
+
+		if (of && !strcmp(of, p->as) && wants_none(json_object_get(step, q->send ? "wc" : "recv_wc"), NULL))
+			return true;
+	}
+	return judge_scenario_says(j, q->qp, "ledger", speaks_of_flight, NULL);
+}
+
+/* The state that a QP was left in by the scenario: what the release did after it does not count. */
+static const char *last_state(const struct judge *j, size_t qp)
+{
+	const char *state = "";
+
+	for (size_t i = 0; i < j->m->states.n; i++)
+		if (j->m->states.v[i].qp == qp && *j->m->states.v[i].new_ && !(*j->m->states.v[i].asked && judge_is_release(j, j->m->states.v[i].inst)))
+			state = j->m->states.v[i].new_;
+	return state;
+}
+
+static void left_over(struct judge *j, size_t queue, const struct m_life *l)
+{
+	const struct m_queue *q = &j->m->queues.v[queue];
+	bool error = q->qp != M_NONE && !strcmp(last_state(j, q->qp), "ERR");
+
+	for (size_t i = 0; i < j->m->posts.n; i++) {
+		const struct m_post *p = &j->m->posts.v[i];
+		struct m_account a;
+		uint32_t left;
+		struct finding *f;
+
+		if (p->queue != queue || p->life != l->life || !p->accepted)
+			continue;
+		a = m_account_post(j->m, p);
+		left = a.in_flight + a.discarded;
+		/* Receives stand ready as long as their QP lives; a request that was not signaled may have succeeded in silence. */
+		if (!left || (!q->send && !error) || (!m_post_signaled(j->m, p) && !error) || said_to_stay(j, q, p))
+			continue;
+		f = judge_find(j, SEVERITY_FAIL, "ledger", p->inst, j->m->n_recs ? j->m->n_recs - 1 : p->rec, q->name);
+		if (!f)
+			return;
+		finding_set(f, f->expected, "an end for each of the %u requests that were accepted", a.accepted);
+		finding_set(f, f->seen, "%u of them without one at the end of the case", left);
+		finding_set(f, f->text, "%s: %s%s%s: expected %s, seen %s%s", q->name, p->op, *p->as ? " " : "", p->as, f->expected, f->seen,
+		            error ? ", though the QP is in ERR" : "");
+		return;
+	}
+}
+
+/* A later one has completed, so this one was passed over. */
+static void passed_over(struct judge *j, size_t queue, const struct m_life *l)
+{
+	const struct m_queue *q = &j->m->queues.v[queue];
+
+	for (size_t i = 0; l->any_ended && i < j->m->posts.n; i++) {
+		const struct m_post *p = &j->m->posts.v[i];
+		uint32_t upto = l->last_ended < p->last ? l->last_ended : p->last, missing;
+		struct finding *f;
+
+		if (p->queue != queue || p->life != l->life || !p->accepted || p->first > l->last_ended || !m_post_signaled(j->m, p))
+			continue;
+		missing = upto - p->first + 1 - seq_set_count(&l->ended, p->first, upto);
+		if (!missing)
+			continue;
+		f = judge_find(j, SEVERITY_FAIL, "ledger", p->inst, j->m->n_recs ? j->m->n_recs - 1 : p->rec, q->name);
+		if (!f)
+			return;
+		finding_set(f, f->expected, "a completion for each request up to the newest that completed (%u)", l->last_ended);
+		finding_set(f, f->seen, "%u of %s%s%s without one", missing, p->op, *p->as ? " " : "", p->as);
+		finding_set(f, f->text, "%s: expected %s, seen %s", q->name, f->expected, f->seen);
+		return;
+	}
+}
+
+static void one_life(struct judge *j, size_t queue, const struct m_life *l)
+{
+	const struct m_queue *q = &j->m->queues.v[queue];
+	bool to_the_end = !l->over || judge_is_release(j, l->over_inst);
+	struct finding *f;
+
+	if (l->order_breaks) {
+		f = judge_find(j, SEVERITY_FAIL, "ledger", j->m->inst, l->order_rec, q->name);
+		if (f) {
+			finding_set(f, f->expected, "completions in posting order");
+			finding_set(f, f->seen, "%u out of order", l->order_breaks);
+			finding_set(f, f->text, "%s: expected %s, seen %s", q->name, f->expected, f->seen);
+		}
+	}
+	if (l->open) {
+		open_life(j, q, l);
+		return;
+	}
+	if (q->srq || j->crashed)
+		return;
+	passed_over(j, queue, l);
+	if (to_the_end)
+		left_over(j, queue, l);
+}
+
+void check_ledger(struct judge *j)
+{
+	for (size_t i = 0; i < j->m->comps.n; i++)
+		one_completion(j, i);
+	for (size_t i = 0; i < j->m->queues.n; i++)
+		for (size_t k = 0; k < j->m->queues.v[i].lives.n; k++)
+			one_life(j, i, &j->m->queues.v[i].lives.v[k]);
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/* What the steps themselves owe: the verbs' return values, faults that fired, recoveries that were verified, iterations that passed. */
+#include "verdict_internal.h"
+
+#include <stdio.h>
+
+#include "json.h"
+#include "names.h"
+
+static bool errno_wanted(const json_t *step, int err)
+{
+	const json_t *returns = json_object_get(step, "returns");
+	char number[16];
+
+	if (!json_array_size(returns))
+		return err == 0;
+	if (err == 0)
+		return json_array_has(returns, "0");
+	snprintf(number, sizeof(number), "%d", err);
+	return json_array_has(returns, name_of(&names_errno, err)) || json_array_has(returns, number);
+}
+
+static void wrong_return(struct judge *j, size_t inst, size_t rec, const char *at, const char *call, int err, const char *more)
+{
+	struct finding *f = judge_find(j, SEVERITY_FAIL, "expect", inst, rec, at);
+	const json_t *step = j->m->insts.v[inst].plan;
+	struct text wanted = { .len = 0 };
+
+	if (!f)
+		return;
+	if (json_array_size(json_object_get(step, "returns")))
+		names_text(json_object_get(step, "returns"), &wanted);
+	finding_set(f, f->expected, "%s to return %s", call, wanted.len ? wanted.b : "0");
+	finding_set(f, f->seen, "%s%s", err ? name_of(&names_errno, err) : "0", more);
+	finding_set(f, f->text, "%s: expected %s, seen %s", at, f->expected, f->seen);
+}
+
+/* Records of a member of `together` carry the number of the whole. */
+static bool in_step(const struct judge *j, size_t inst, size_t rec_inst)
+{
+	const struct m_inst *own = &j->m->insts.v[inst], *other = &j->m->insts.v[rec_inst];
+	const json_t *s;
+	size_t i;
+
+	if (rec_inst == inst)
+		return true;
+	if (strcmp(judge_do(j, rec_inst), "together") || strcmp(own->iter, other->iter))
+		return false;
+	json_array_foreach(json_object_get(other->plan, "steps"), i, s)
+		if (s == own->plan)
+			return true;
+	return false;
+}
+
+static unsigned posts_of(struct judge *j, size_t inst)
+{
+	const json_t *step = j->m->insts.v[inst].plan;
+	const char *as = json_str(step, "as");
+	int64_t tag = json_int(step, "tag", 0);
+	bool zero = errno_wanted(step, 0);
+	unsigned n = 0;
+
+	for (size_t i = 0; i < j->m->posts.n; i++) {
+		const struct m_post *p = &j->m->posts.v[i];
+		char more[64] = "";
+
+		if (!in_step(j, inst, p->inst) || strcmp(p->by, "step") || (p->inst != inst && tag >> 12 != p->tag >> 12) ||
+		    (p->inst != inst && as && strcmp(as, p->as)))
+			continue;
+		n++;
+		if (p->kept_back)
+			continue;
+		if (zero && !p->err && p->accepted < p->asked) {
+			snprintf(more, sizeof(more), ", and %u of %u accepted", p->accepted, p->asked);
+			wrong_return(j, inst, p->rec, p->obj, "the post", p->err, more);
+		} else if (!errno_wanted(step, p->err)) {
+			wrong_return(j, inst, p->rec, p->obj, "the post", p->err, "");
+		} else if (p->err && json_object_get(step, "bad_wr") && json_int(step, "bad_wr", 0) != p->bad) {
+			snprintf(more, sizeof(more), " with bad_wr at request %d", p->bad);
+			wrong_return(j, inst, p->rec, p->obj, "the post", p->err, more);
+		}
+	}
+	return n;
+}
+
+static unsigned modifies_of(struct judge *j, size_t inst)
+{
+	const json_t *step = j->m->insts.v[inst].plan;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < j->m->states.n; i++) {
+		const struct m_state *s = &j->m->states.v[i];
+		char call[64];
+
+		if (!in_step(j, inst, s->inst) || !*s->asked)
+			continue;
+		n++;
+		snprintf(call, sizeof(call), "the move to %s", s->asked);
+		if (!errno_wanted(step, s->err))
+			wrong_return(j, inst, s->rec, judge_qp(j, s->qp), call, s->err, "");
+	}
+	return n;
+}
+
+static unsigned verbs_of(struct judge *j, size_t inst)
+{
+	const json_t *step = j->m->insts.v[inst].plan;
+	const char *what = judge_do(j, inst);
+	unsigned n = 0;
+
+	for (size_t i = 0; i < j->m->verbs.n; i++) {
+		const struct m_verb *v = &j->m->verbs.v[i];
+		bool own = (!strcmp(what, "create") && (strstr(v->verb, "create") || strstr(v->verb, "reg_mr") || strstr(v->verb, "alloc"))) ||
+		           (!strcmp(what, "destroy") && (strstr(v->verb, "destroy") || strstr(v->verb, "dereg") || strstr(v->verb, "dealloc"))) ||
+		           (!strcmp(what, "modify") && strstr(v->verb, "modify_srq"));
+
+		if (!own || !in_step(j, inst, v->inst))
+			continue;
+		n++;
+		if (!errno_wanted(step, v->err))
+			wrong_return(j, inst, v->rec, v->obj, v->verb, v->err, "");
+	}
+	return n;
+}
+
+static const struct {
+	const char *what;
+	unsigned (*records)(struct judge *j, size_t inst);
+} returning[] = {
+	{ "post", posts_of },   { "post_recv", posts_of }, { "modify", modifies_of }, { "modify", verbs_of },
+	{ "create", verbs_of }, { "destroy", verbs_of },
+};
+
+static void outcome(struct judge *j, size_t inst, unsigned answered)
+{
+	const struct m_inst *in = &j->m->insts.v[inst];
+	const char *what = judge_do(j, inst), *colon = *in->text ? ": " : "";
+	bool refusal_meant = !strcmp(what, "connect") && json_object_get(in->plan, "refused");
+
+	if (!strcmp(in->outcome, "error"))
+		judge_say(j, SEVERITY_ERROR, "harness", inst, in->end_rec, "", "%s could not be carried out%s%s", what, colon, in->text);
+	else if (!strcmp(in->outcome, "skipped"))
+		judge_say(j, SEVERITY_INCONCLUSIVE, "harness", inst, in->end_rec, "", "%s was not run%s%s", what, colon, in->text);
+	else if (!strcmp(in->outcome, "refused") && !answered && !refusal_meant && strcmp(what, "recover"))
+		judge_say(j, !strcmp(what, "fault") || !strcmp(what, "clear") ? SEVERITY_ERROR : SEVERITY_FAIL,
+		          !strcmp(what, "traffic") ? "traffic" : "expect", inst, in->end_rec, "", "%s was refused%s%s", what, colon, in->text);
+	else if (!strcmp(in->outcome, "broken") && !strcmp(what, "traffic"))
+		judge_say(j, SEVERITY_FAIL, "traffic", inst, in->end_rec, "", "traffic did not pass%s%s", colon, in->text);
+	else if (refusal_meant && strcmp(in->outcome, "refused"))
+		judge_say(j, SEVERITY_FAIL, "expect", inst, in->end_rec, "", "expected the connect to be refused, but it was %s", in->outcome);
+}
+
+void check_returns(struct judge *j)
+{
+	for (size_t i = 0; i < j->m->insts.n; i++) {
+		const struct m_inst *in = &j->m->insts.v[i];
+		unsigned answered = 0;
+
+		if (in->end_rec == M_NONE || !in->plan)
+			continue;
+		for (size_t k = 0; k < sizeof(returning) / sizeof(returning[0]); k++)
+			if (!strcmp(returning[k].what, judge_do(j, i)))
+				answered += returning[k].records(j, i);
+		outcome(j, i, answered);
+	}
+}
+
+static const struct m_fault *fault_of(const struct judge *j, size_t inst)
+{
+	for (size_t i = 0; i < j->m->faults.n; i++)
+		if (j->m->faults.v[i].inst == inst)
+			return &j->m->faults.v[i];
+	return NULL;
+}
+
+void check_faults(struct judge *j)
+{
+	for (size_t i = 0; i < j->m->insts.n; i++) {
+		const struct m_inst *in = &j->m->insts.v[i];
+		const struct m_fault *f = strcmp(judge_do(j, i), "fault") ? NULL : fault_of(j, i);
+		const char *text;
+
+		if (strcmp(judge_do(j, i), "fault") || in->end_rec == M_NONE)
+			continue;
+		if (!f) {
+			if (!strcmp(in->outcome, "done"))
+				judge_say(j, SEVERITY_INCONCLUSIVE, "fault", i, in->end_rec, "",
+				          "no record says that the fault was injected");
+			continue;
+		}
+		text = json_str(f->rec_ref, "text");
+		if (!f->injected)
+			judge_say(j, SEVERITY_ERROR, "fault", i, f->rec, "", "fault %s (%s) could not be injected%s%s", f->as, f->name,
+			          text ? ": " : "", text ? text : "");
+		else if (!f->fired || !f->evidence)
+			judge_say(j, SEVERITY_INCONCLUSIVE, "fault", i, f->cleared ? f->clear_rec : f->rec, "",
+			          "fault %s (%s) left no evidence that it fired: what was seen proves nothing", f->as, f->name);
+	}
+}
+
+static const struct m_recover *last_of_pair(const struct judge *j, size_t inst, const char *pair)
+{
+	const struct m_recover *last = NULL;
+
+	for (size_t i = 0; i < j->m->recovers.n; i++)
+		if (j->m->recovers.v[i].inst == inst && !strcmp(j->m->recovers.v[i].pair, pair))
+			last = &j->m->recovers.v[i];
+	return last;
+}
+
+static void one_recovery(struct judge *j, size_t inst, const struct m_recover *last, bool fails)
+{
+	bool verified = !strcmp(last->phase, "verified");
+	struct finding *f;
+
+	if (verified != fails)
+		return;
+	f = judge_find(j, SEVERITY_FAIL, "recover", inst, last->rec, last->pair);
+	if (!f)
+		return;
+	finding_set(f, f->expected, fails ? "no recovery: the scenario says it fails" : "traffic that passes after recovery by %s", last->path);
+	finding_set(f, f->seen, "%s in attempt %d", last->phase, last->attempt);
+	finding_set(f, f->text, "pair %s: expected %s, seen %s%s%s", last->pair, f->expected, f->seen, *last->text ? ": " : "", last->text);
+}
+
+void check_recover(struct judge *j)
+{
+	for (size_t i = 0; i < j->m->insts.n; i++) {
+		const struct m_inst *in = &j->m->insts.v[i];
+		const char *result = json_str(in->plan, "result");
+		bool fails = result && !strcmp(result, "fails"), any = false;
+
+		if (strcmp(judge_do(j, i), "recover") || in->end_rec == M_NONE || !strcmp(in->outcome, "error") ||
+		    !strcmp(in->outcome, "skipped"))
+			continue;
+		for (size_t k = 0; k < j->m->recovers.n; k++) {
+			const struct m_recover *r = &j->m->recovers.v[k], *last = last_of_pair(j, i, r->pair);
+
+			if (r->inst != i)
+				continue;
+			any = true;
+			/* Once for each pair: at its last record. */
+			if (last == r)
+				one_recovery(j, i, last, fails);
+		}
+		if (!any && !json_bool(in->plan, "if_needed", false))
+			judge_say(j, SEVERITY_FAIL, "recover", i, in->end_rec, "", "no record of a recovery that was verified%s%s",
+			          *in->text ? ": " : "", in->text);
+	}
+}
+
+static bool is_member(const json_t *steps, int n)
+{
+	const json_t *s;
+	size_t i;
+
+	json_array_foreach(steps, i, s)
+		if (json_int(s, "n", -1) == n || is_member(json_object_get(s, "steps"), n))
+			return true;
+	return false;
+}
+
+/* Which turn of this repeat an instance belongs to; 0 for none. */
+static unsigned turn_of(const struct judge *j, const struct m_inst *repeat, size_t inst)
+{
+	const struct m_inst *in = &j->m->insts.v[inst];
+	size_t len = strlen(repeat->iter);
+	const char *rest = in->iter;
+
+	if (!is_member(json_object_get(repeat->plan, "steps"), in->step))
+		return 0;
+	if (len && (strncmp(rest, repeat->iter, len) || rest[len] != '.'))
+		return 0;
+	return (unsigned)strtoul(len ? rest + len + 1 : rest, NULL, 10);
+}
+
+static bool counts_as_turn(const struct finding *f)
+{
+	static const char *const never[] = { "kernel", "residue", "harness", "hang" };
+
+	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
+		if (!strcmp(f->check, never[i]))
+			return false;
+	return f->severity == SEVERITY_FAIL;
+}
+
+static void one_repeat(struct judge *j, size_t inst, const json_t *passes)
+{
+	const struct m_inst *repeat = &j->m->insts.v[inst];
+	unsigned turns = 0, failed = 0;
+	struct text want = { .len = 0 };
+	bool *bad;
+
+	for (size_t i = 0; i < j->m->insts.n; i++) {
+		unsigned turn = turn_of(j, repeat, i);
+
+		turns = turn > turns ? turn : turns;
+	}
+	bad = calloc(turns + 1, sizeof(*bad));
+	if (!bad)
+		return;
+	for (size_t i = 0; i < j->findings.n; i++)
+		if (counts_as_turn(&j->findings.v[i]))
+			bad[turn_of(j, repeat, j->findings.v[i].inst)] = true;
+	for (unsigned k = 1; k <= turns; k++)
+		failed += bad[k];
+	free(bad);
+	cmp_text(j->m, passes, &want);
+	if (cmp_holds(j->m, passes, turns - failed, NULL) != 1) {
+		struct finding *f = judge_find(j, SEVERITY_FAIL, "expect", inst, repeat->end_rec, "");
+
+		if (f) {
+			finding_set(f, f->expected, "%s iterations that pass", want.b);
+			finding_set(f, f->seen, "%u of %u", turns - failed, turns);
+			finding_set(f, f->text, "expected %s, seen %s", f->expected, f->seen);
+		}
+		return;
+	}
+	for (size_t i = 0; i < j->findings.n; i++)
+		if (counts_as_turn(&j->findings.v[i]) && turn_of(j, repeat, j->findings.v[i].inst))
+			j->findings.v[i].severity = SEVERITY_NOTE;
+	judge_say(j, SEVERITY_NOTE, "expect", inst, repeat->end_rec, "", "%u of %u iterations passed, as %s were to", turns - failed, turns, want.b);
+}
+
+void check_repeat(struct judge *j)
+{
+	for (size_t i = 0; i < j->m->insts.n; i++) {
+		const json_t *passes = json_object_get(j->m->insts.v[i].plan, "passes");
+
+		if (passes && !strcmp(judge_do(j, i), "repeat") && j->m->insts.v[i].end_rec != M_NONE)
+			one_repeat(j, i, passes);
+	}
+}
+
+void check_stale(struct judge *j)
+{
+	const json_t *use;
+	const char *id;
+
+	json_object_foreach(j->m->used, id, use)
+		if (json_int(use, "specified", 0) && !json_int(use, "deviated", 0)) {
+			int step = (int)json_int(use, "step", 0);
+			size_t inst = m_inst_latest(j->m, step);
+
+			judge_say(j, SEVERITY_WARNING, "expect", inst == M_NONE ? 0 : inst, inst == M_NONE ? 0 : j->m->insts.v[inst].end_rec, "",
+			          "the profile's %s is stale: the device did what the specification says", id);
+		}
+}

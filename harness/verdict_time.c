@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* When the first error came, against what the queried attributes and the way the device found out predict. */
+#include "verdict_internal.h"
+
+#include <stdio.h>
+
+#include "attr.h"
+#include "json.h"
+#include "plan.h"
+#include "units.h"
+
+struct timing {
+	const struct m_comp *c;
+	const struct m_post *p;
+	const json_t *attr, *peer_attr;
+	enum detection detection;
+	const struct m_fault *fault; /* that made it so; NULL */
+	uint64_t low_start, high_start, widened;
+	struct window w;
+};
+
+/* What was queried of a QP while it was connected, before a record; else what was planned. */
+static const json_t *attr_at(const struct judge *j, size_t qp, size_t rec)
+{
+	const json_t *found = NULL;
+
+	if (qp == M_NONE)
+		return NULL;
+	for (size_t i = 0; i < j->m->states.n; i++) {
+		const struct m_state *s = &j->m->states.v[i];
+
+		if (s->qp == qp && s->rec <= rec && s->queried && (!strcmp(s->new_, "RTS") || !strcmp(s->new_, "RTR")))
+			found = s->queried;
+	}
+	return found ? found : json_object_get(j->m->qps.v[qp].plan, "attr");
+}
+
+static enum detection detection_by_status(const char *status)
+{
+	if (!strcmp(status, "RETRY_EXC_ERR"))
+		return DETECTION_SILENT;
+	if (!strcmp(status, "RNR_RETRY_EXC_ERR"))
+		return DETECTION_RNR;
+	return strncmp(status, "REM_", 4) ? DETECTION_LOCAL : DETECTION_NAK;
+}
+
+/* An active fault says how the device finds out, where that agrees with the status that came. */
+static void find_detection(const struct judge *j, struct timing *t)
+{
+	t->detection = detection_by_status(t->c->status);
+	for (size_t i = j->m->faults.n; i-- > 0;) {
+		const struct m_fault *f = &j->m->faults.v[i];
+
+		if (!f->injected || f->rec > t->c->rec || (f->cleared && f->clear_rec < t->c->rec) || !m_fault_reaches(j->m, f, t->c->qp))
+			continue;
+		if (t->detection == DETECTION_SILENT && !strcmp(f->detection, detection_names[DETECTION_SEQ_NAK]))
+			t->detection = DETECTION_SEQ_NAK;
+		else if (strcmp(f->detection, detection_names[t->detection]))
+			continue;
+		t->fault = f;
+		return;
+	}
+}
+
+static void later(uint64_t *t, uint64_t than)
+{
+	if (than > *t)
+		*t = than;
+}
+
+/* The timer started no earlier than low_start, and no later than high_start. */
+static void find_start(const struct judge *j, struct timing *t)
+{
+	size_t peer = m_qp_find(j->m, j->m->qps.v[t->c->qp].peer, strlen(j->m->qps.v[t->c->qp].peer));
+
+	t->low_start = t->p->t;
+	t->high_start = t->p->t_last > t->c->t ? t->p->t : t->p->t_last;
+	if (t->fault) {
+		later(&t->low_start, j->m->insts.v[t->fault->inst].begin_t);
+		later(&t->high_start, t->fault->inject_t);
+	}
+	for (size_t i = 0; i < j->m->comps.n; i++) {
+		const struct m_comp *o = &j->m->comps.v[i];
+
+		if (o->queue == t->c->queue && o->life == t->c->life && o->success && o->seq < t->c->seq)
+			later(&t->high_start, o->t_last);
+	}
+	for (size_t i = 0; i < j->m->states.n; i++) {
+		const struct m_state *s = &j->m->states.v[i];
+
+		if (s->qp == peer && *s->asked && !s->err && s->t <= t->c->t)
+			later(&t->high_start, s->t);
+	}
+	if (t->high_start > t->c->t)
+		t->high_start = t->low_start;
+	if (t->low_start > t->c->t)
+		t->low_start = t->p->t;
+}
+
+static uint64_t above(uint64_t floor_ns, uint64_t ns)
+{
+	return floor_ns > ns ? floor_ns - ns : 0;
+}
+
+/* What the provider's profile says of its timers: the grid they are on, and the least they can do. */
+static void apply_profile(const struct judge *j, struct timing *t)
+{
+	const json_t *timing = j->profile ? j->profile->timing : NULL;
+	uint64_t grid = json_u64(timing, "granularity", 0), slack, wait;
+	unsigned turns;
+
+	if (t->detection == DETECTION_RNR) {
+		turns = (unsigned)json_int(t->attr, "rnr_retry", 0);
+		wait = above(json_u64(timing, "rnr_floor", 0), timer_rnr_ns((unsigned)json_int(t->peer_attr, "min_rnr_timer", 0)));
+	} else if (t->detection == DETECTION_SILENT || t->detection == DETECTION_SEQ_NAK) {
+		turns = (unsigned)json_int(t->attr, "retry_cnt", 0) + 1;
+		wait = above(json_u64(timing, "ack_floor", 0), timer_ack_ns((unsigned)json_int(t->attr, "timeout", 0)));
+	} else {
+		t->widened = j->m->late_max_ns;
+		return;
+	}
+	slack = turns * grid;
+	t->w.low_ns = t->w.low_ns > slack ? t->w.low_ns - slack : 0;
+	if (t->w.high_ns != UINT64_MAX)
+		t->w.high_ns += turns * (4 * wait + 2 * grid);
+	t->widened = (turns + 1) * j->m->late_max_ns;
+}
+
+/* Under a loss that lets some packets through, or on a link that went away, nothing shows when the last timer began. */
+static bool start_is_vague(const struct judge *j, const struct timing *t)
+{
+	const json_t *step = t->fault ? j->m->insts.v[t->fault->inst].plan : NULL;
+	const char *loss = json_str(json_object_get(step, "args"), "loss");
+
+	if (!t->fault)
+		return false;
+	if (!strcmp(t->fault->name, "netem"))
+		return !loss || strcmp(loss, "100%");
+	return !strcmp(t->fault->name, "link_down") || !strcmp(t->fault->name, "neighbour");
+}
+
+static void out_of_window(struct judge *j, const struct timing *t, uint64_t measured, bool early)
+{
+	bool warns = !early && (t->w.high_warns || start_is_vague(j, t));
+	struct finding *f = judge_find(j, warns ? SEVERITY_WARNING : SEVERITY_FAIL, "time", t->c->inst, t->c->rec, judge_qp(j, t->c->qp));
+	char low[64], high[64], got[64], wide[64];
+
+	if (!f)
+		return;
+	units_format_ns(t->w.low_ns, low, sizeof(low));
+	units_format_ns(t->w.high_ns, high, sizeof(high));
+	units_format_ns(t->widened, wide, sizeof(wide));
+	if (t->w.high_ns == UINT64_MAX)
+		finding_set(f, f->expected, "%s no earlier than %s", t->c->status, low);
+	else
+		finding_set(f, f->expected, "%s between %s and %s (+ %s measured lateness)", t->c->status, low, high, wide);
+	finding_set(f, f->seen, "%s", units_format_ns(measured, got, sizeof(got)));
+	finding_set(f, f->text, "%s: too %s: expected %s (%s), seen after %s", judge_qp(j, t->c->qp), early ? "early" : "late", f->expected,
+	            detection_names[t->detection], f->seen);
+}
+
+static void report(struct judge *j, const struct timing *t)
+{
+	uint64_t high = t->w.high_ns, measured_low = t->c->t - t->low_start, measured = t->c->t - t->high_start;
+	bool early = measured_low < t->w.low_ns, late = false, ok;
+	json_t *o;
+
+	if (high != UINT64_MAX && high < UINT64_MAX - t->widened)
+		late = measured > high + t->widened;
+	ok = !early && !late;
+	/* Where the two starts differ, the one that speaks for the device is the one to show. */
+	if (!early && measured < t->w.low_ns)
+		measured = measured_low;
+	o = json_pack("{s:i, s:s, s:s, s:I, s:I, s:I, s:b}", "step", j->m->insts.v[t->p->inst].step, "of", *t->p->as ? t->p->as : t->p->op,
+	              "detection", detection_names[t->detection], "low_ns", (json_int_t)t->w.low_ns, "measured_ns",
+	              (json_int_t)(early ? measured_low : measured), "widened_ns", (json_int_t)t->widened, "ok", ok);
+	json_object_set_new(o, "high_ns", high == UINT64_MAX ? json_null() : json_integer((json_int_t)high));
+	json_array_append_new(j->windows, o);
+	if (early || late)
+		out_of_window(j, t, early ? measured_low : measured, early);
+}
+
+static void first_error(struct judge *j, const struct m_comp *c)
+{
+	struct timing t = { .c = c, .p = m_comp_post(j->m, c) };
+	size_t peer = m_qp_find(j->m, j->m->qps.v[c->qp].peer, strlen(j->m->qps.v[c->qp].peer));
+
+	if (!t.p || *t.p->traffic || c->t < t.p->t)
+		return;
+	find_detection(j, &t);
+	find_start(j, &t);
+	t.attr = attr_at(j, c->qp, c->rec);
+	t.peer_attr = attr_at(j, peer, c->rec);
+	t.w = plan_window(t.detection, t.attr, t.peer_attr, false);
+	if (t.w.never) {
+		judge_say(j, SEVERITY_FAIL, "time", c->inst, c->rec, judge_qp(j, c->qp),
+		          "%s: %s can never come with timeout %lld and rnr_retry %lld, but it came", judge_qp(j, c->qp), c->status,
+		          (long long)json_int(t.attr, "timeout", 0), (long long)json_int(t.attr, "rnr_retry", 0));
+		return;
+	}
+	apply_profile(j, &t);
+	report(j, &t);
+}
+
+void check_time(struct judge *j)
+{
+	for (size_t q = 0; q < j->m->queues.n; q++) {
+		const struct m_queue *queue = &j->m->queues.v[q];
+
+		for (size_t k = 0; queue->send && k < queue->lives.n; k++) {
+			size_t at = queue->lives.v[k].first_error;
+			const struct m_comp *c = at == M_NONE ? NULL : &j->m->comps.v[at];
+
+			if (c && c->qp != M_NONE && strcmp(c->status, "WR_FLUSH_ERR"))
+				first_error(j, c);
+		}
+	}
+}

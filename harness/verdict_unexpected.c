@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* Error completions and events that neither an expectation nor an `allow` names; and what a SUCCESS is worth. */
+#include "verdict_internal.h"
+
+#include <stdio.h>
+
+#include "json.h"
+
+static bool pattern_has(const json_t *pattern, const char *status)
+{
+	const json_t *e;
+	size_t i;
+
+	if (json_array_has(json_object_get(pattern, "all"), status))
+		return true;
+	json_array_foreach(json_object_get(pattern, "seq"), i, e)
+		if (json_array_has(json_object_get(e, "any"), status))
+			return true;
+	return false;
+}
+
+static bool allow_is_for(const struct judge *j, size_t inst, const json_t *x, size_t qp)
+{
+	struct eval v = { .m = j->m, .inst = inst };
+	struct ends ends;
+	bool hit = false;
+
+	if (expect_ends(&v, x, &ends))
+		return false;
+	for (size_t i = 0; i < ends.e.n; i++)
+		hit |= ends.e.v[i].qp == qp;
+	free(ends.e.v);
+	return hit;
+}
+
+static bool allow_comp(const struct judge *j, size_t inst, const json_t *x, const struct m_comp *c)
+{
+	const struct m_post *p = m_comp_post(j->m, c);
+	const char *of = json_str(x, "of");
+
+	if (!pattern_has(json_object_get(x, c->recv ? "recv_wc" : "wc"), c->status))
+		return false;
+	if (of)
+		return !strcmp(of, *c->traffic ? c->traffic : p ? p->as : "");
+	return allow_is_for(j, inst, x, c->qp);
+}
+
+static bool allow_event(const struct judge *j, size_t inst, const json_t *x, const struct m_event *ev)
+{
+	const json_t *want = json_object_get(x, ev->cm ? "cm" : "event");
+	const json_t *all = json_is_array(want) ? want : json_object_get(want, "all");
+	struct eval v = { .m = j->m, .inst = inst };
+	struct ends ends;
+	bool hit = false;
+
+	if (!json_array_has(all, ev->event) || expect_ends(&v, x, &ends))
+		return false;
+	for (size_t i = 0; i < ends.e.n; i++)
+		hit |= m_event_at(j->m, ev, &ends.e.v[i]);
+	free(ends.e.v);
+	return hit;
+}
+
+/* Exactly one of c and ev is given. */
+static bool allowed(const struct judge *j, const struct m_comp *c, const struct m_event *ev)
+{
+	for (size_t i = 0; i < j->m->allows.n; i++) {
+		size_t inst = j->m->allows.v[i], k;
+		const struct m_inst *in = &j->m->insts.v[inst];
+		const json_t *any = json_object_get(in->plan, "any"), *x;
+
+		if (in->begin_rec > (c ? c->rec : ev->rec))
+			continue;
+		if (c ? allow_comp(j, inst, in->plan, c) : allow_event(j, inst, in->plan, ev))
+			return true;
+		json_array_foreach(any, k, x)
+			if (c ? allow_comp(j, inst, x, c) : allow_event(j, inst, x, ev))
+				return true;
+	}
+	return false;
+}
+
+static void completion(struct judge *j, const struct m_comp *c)
+{
+	const struct m_post *p = m_comp_post(j->m, c);
+	struct finding *f;
+
+	/* Flushes are the business of cause-first; what a recovery ran into is the recovery's. */
+	if (c->success || c->taken || c->marker || c->twice || !strcmp(c->status, "WR_FLUSH_ERR") || !strcmp(judge_do(j, c->inst), "recover") ||
+	    allowed(j, c, NULL))
+		return;
+	f = judge_find(j, SEVERITY_FAIL, "unexpected", c->inst, c->rec, judge_qp(j, c->qp));
+	if (!f)
+		return;
+	finding_set(f, f->expected, "no error completion that the scenario does not name");
+	finding_set(f, f->seen, "%s", c->status);
+	finding_set(f, f->text, "%s: unexpected %s on the %s queue%s%s%s%s", judge_qp(j, c->qp), c->status, c->recv ? "receive" : "send",
+	            p && *p->as ? " of `" : *c->traffic ? " of traffic `" : "", p && *p->as ? p->as : c->traffic,
+	            (p && *p->as) || *c->traffic ? "`" : "", ": no expect or allow names it");
+}
+
+/* The CM's own steps while it connects or takes leave. */
+static bool cm_routine(const struct judge *j, const struct m_event *ev)
+{
+	static const char *const routine[] = { "ADDR_RESOLVED",    "ROUTE_RESOLVED", "CONNECT_REQUEST",
+		                               "CONNECT_RESPONSE", "ESTABLISHED",    "DISCONNECTED" };
+	const char *what = judge_do(j, ev->inst);
+
+	if (!ev->cm || (strcmp(what, "connect") && strcmp(what, "recover") && strcmp(what, "destroy")))
+		return false;
+	for (size_t i = 0; i < sizeof(routine) / sizeof(routine[0]); i++)
+		if (!strcmp(routine[i], ev->event))
+			return true;
+	return false;
+}
+
+static void event(struct judge *j, const struct m_event *ev)
+{
+	struct finding *f;
+
+	if (ev->taken || m_event_explained(j->m, ev) || cm_routine(j, ev) || allowed(j, NULL, ev))
+		return;
+	f = judge_find(j, SEVERITY_FAIL, "unexpected", ev->inst, ev->rec, ev->obj);
+	if (!f)
+		return;
+	finding_set(f, f->expected, "no event that the scenario does not name");
+	finding_set(f, f->seen, "%s", ev->event);
+	finding_set(f, f->text, "%s: unexpected event %s: no expect or allow names it", ev->obj, ev->event);
+}
+
+void check_unexpected(struct judge *j)
+{
+	for (size_t i = 0; i < j->m->comps.n; i++)
+		completion(j, &j->m->comps.v[i]);
+	for (size_t i = 0; i < j->m->events.n; i++)
+		event(j, &j->m->events.v[i]);
+}
+
+static bool memory_was_replaced(const struct judge *j, const struct m_payload *r)
+{
+	for (size_t i = 0; i < j->m->faults.n; i++)
+		if (!strcmp(j->m->faults.v[i].name, "memory_replaced") && j->m->faults.v[i].rec < r->rec)
+			return true;
+	return false;
+}
+
+/* `stale`, `torn` and `partial` in a scenario say that something else was written over it; `absent` excuses nothing. */
+static bool overwritten_as_said(const struct judge *j, const struct m_payload *r)
+{
+	static const char *const said[] = { "stale", "torn", "partial" };
+	const json_t *want;
+
+	for (size_t i = 0; i < j->m->insts.n; i++) {
+		const json_t *step = j->m->insts.v[i].plan;
+		const char *of = json_str(step, "of");
+
+		want = json_object_get(step, "payload");
+		if (!want || !of || strcmp(of, r->as))
+			continue;
+		for (size_t k = 0; k < sizeof(said) / sizeof(said[0]); k++)
+			if ((json_is_string(want) && !strcmp(json_string_value(want), said[k])) ||
+			    json_array_has(json_is_array(want) ? want : json_object_get(want, "all"), said[k]))
+				return true;
+	}
+	return false;
+}
+
+static const struct m_comp *comp_of_message(const struct judge *j, const struct m_payload *r, unsigned index)
+{
+	size_t inst = M_NONE;
+	unsigned n = 0;
+
+	for (size_t i = j->m->posts.n; i-- > 0 && inst == M_NONE;)
+		if (!strcmp(j->m->posts.v[i].as, r->as) && j->m->posts.v[i].rec < r->rec)
+			inst = j->m->posts.v[i].inst;
+	for (size_t i = 0; inst != M_NONE && i < j->m->posts.n; i++) {
+		const struct m_post *p = &j->m->posts.v[i];
+
+		if (p->inst != inst || strcmp(p->as, r->as) || !p->accepted || p->queue == M_NONE || !j->m->queues.v[p->queue].send)
+			continue;
+		if (index >= n + p->accepted) {
+			n += p->accepted;
+			continue;
+		}
+		for (size_t k = 0; k < j->m->comps.n; k++) {
+			const struct m_comp *c = &j->m->comps.v[k];
+
+			if (c->queue == p->queue && c->life == p->life && c->seq == p->first + (index - n))
+				return c;
+		}
+		return NULL;
+	}
+	return NULL;
+}
+
+static void false_success(struct judge *j, const struct m_payload *r, const struct m_comp *c, char letter)
+{
+	static const struct {
+		char letter;
+		const char *name;
+	} kinds[] = { { 'a', "nothing of it there" }, { 'p', "a part of it there" }, { 's', "something else in its place" } };
+	const json_t *entry = c->deviation && m_profile_waives(c->deviation, "payload") ? c->deviation : NULL;
+	const char *what = "not intact";
+	struct finding *f;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kinds[i].letter == letter)
+			what = kinds[i].name;
+	if (entry) {
+		judge_deviation(j, entry, "payload", r->inst, r->rec, judge_qp(j, c->qp),
+		                "%s: SUCCESS for `%s`, with %s at %s: the profile's %s", judge_qp(j, c->qp), r->as, what, r->at,
+		                json_str(entry, "id"));
+		return;
+	}
+	f = judge_find(j, SEVERITY_FAIL, "payload", r->inst, r->rec, judge_qp(j, c->qp));
+	if (!f)
+		return;
+	finding_set(f, f->expected, "the data at %s, as the completion says SUCCESS", r->at);
+	finding_set(f, f->seen, "%s", what);
+	finding_set(f, f->text, "%s: SUCCESS for `%s`, but %s at %s (%u intact, %u absent, %u partial, %u stale of %u)", judge_qp(j, c->qp),
+	            r->as, what, r->at, r->intact, r->absent, r->partial, r->stale, r->total);
+}
+
+static void payload(struct judge *j, const struct m_payload *r)
+{
+	size_t n = strlen(r->indices);
+
+	if (r->intact == r->total || memory_was_replaced(j, r) || overwritten_as_said(j, r))
+		return;
+	for (unsigned i = 0; i < r->total; i++) {
+		char letter = i < n ? r->indices[i] : r->absent ? 'a' : r->stale ? 's' : 'p';
+		const struct m_comp *c;
+
+		/* Without a letter for each only a whole that is alike can be told. */
+		if (letter == 'i' || (i >= n && r->intact))
+			continue;
+		c = comp_of_message(j, r, i);
+		if (!c || !c->success || c->qp == M_NONE || strcmp(j->m->qps.v[c->qp].type, "RC"))
+			continue;
+		false_success(j, r, c, letter);
+		return;
+	}
+}
+
+static void traffic_payload(struct judge *j, const struct m_kept *k)
+{
+	int64_t bad = json_int(k->r, "bad_payload", 0);
+	const char *as = json_str(k->r, "as"), *from = json_str(k->r, "from"), *phase = json_str(k->r, "phase");
+	struct finding *f;
+
+	if (strcmp(k->kind, "traffic") || !bad || !phase || (strcmp(phase, "end") && strcmp(phase, "stop")))
+		return;
+	f = judge_find(j, SEVERITY_FAIL, "payload", k->inst, k->rec, from);
+	if (!f)
+		return;
+	finding_set(f, f->expected, "every message intact");
+	finding_set(f, f->seen, "%lld bad", (long long)bad);
+	finding_set(f, f->text, "%s: traffic %s: expected %s, seen %s", from ? from : "", as ? as : "", f->expected, f->seen);
+}
+
+void check_payload(struct judge *j)
+{
+	for (size_t i = 0; i < j->m->payloads.n; i++) {
+		bool again = false;
+
+		/* Looked at several times: the last look counts. */
+		for (size_t k = i + 1; k < j->m->payloads.n; k++)
+			again |= !strcmp(j->m->payloads.v[k].as, j->m->payloads.v[i].as) && j->m->payloads.v[k].inst == j->m->payloads.v[i].inst &&
+			         !strcmp(j->m->payloads.v[k].at, j->m->payloads.v[i].at);
+		if (!again)
+			payload(j, &j->m->payloads.v[i]);
+	}
+	for (size_t i = 0; i < j->m->kept.n; i++)
+		traffic_payload(j, &j->m->kept.v[i]);
+}
