@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `requires:` and a fault's `needs` may name. Some of it this build has or lacks for good; the rest depends on the kernel, the lab
- * and the device, and is known only once something runs.
+ * What `requires:` and a fault's `needs` may name. Some of it this build has or lacks for good; the rest depends on the kernel, the
+ * lab and the device, and is known only once something runs.
  */
 #ifndef QD_CAPABILITY_H
 #define QD_CAPABILITY_H
@@ -11,22 +11,23 @@
 #include <stddef.h>
 
 struct capability {
-	const char *name;      /* "wire" */
-	const char *help;      /* one line */
-	const char *missing;   /* why this build lacks it; NULL: it does not */
-	const char *env;       /* how it is found out at run time: "caps" (an agent's hello has it), "guest", "" (always there) */
+	const char *name;    /* "wire" */
+	const char *help;    /* one line */
+	const char *missing; /* why this build lacks it; NULL: it does not */
+	const char *env;     /* how it is found out at run time: "caps" (an agent's hello has it), "guest", "" (always there) */
 };
 
 extern const struct capability capability_table[];
 extern const size_t capability_table_n;
 const struct capability *capability_find(const char *name);
 
-/* True when nothing here can ever fulfil `requirement` ("wire"); the reason goes to buf. Unknown names count as missing, comparisons ("kernel >=
- * 6.5", "lab: rxe") do not. */
+/* True when nothing here can ever fulfil `requirement` ("wire"); the reason goes to buf. Unknown names count as missing,
+ * comparisons ("kernel >= 6.5", "lab: rxe") do not. */
 bool capability_missing(const char *requirement, char *buf, size_t size);
 
-/* Checks an array of requirements against what is known: env {"kernel":"6.1.0-56-amd64","lab":"rxe","guest":true,"caps":["RC","srq"]}. What env does
- * not say is not decided and counts as there. True when all are there; else the first reason, a sentence for a `skip`, is in buf. */
+/* Checks an array of requirements against what is known: env
+ * {"kernel":"6.1.0-56-amd64","lab":"rxe","guest":true,"caps":["RC","srq"]}. What env does not say is not decided and counts as
+ * there. True when all are there; else the first reason, a sentence for a `skip`, is in buf. */
 bool capability_check(const json_t *requires, const json_t *env, char *buf, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One function per subcommand, in cmd_NAME.c, listed in main.c. argv[0] is the subcommand's name; the return value is the exit status:
- * 0, 1 a failure, 2 usage or a faulty scenario file, 3 inconclusive or a harness error, 77 all skipped.
+ * One function per subcommand, in cmd_NAME.c, listed in main.c. argv[0] is the subcommand's name; the return value is the exit
+ * status: 0, 1 a failure, 2 usage or a faulty scenario file, 3 inconclusive or a harness error, 77 all skipped.
  *
  * Options are parsed with argp; command_parse() gives all subcommands the same manners.
  */

@@ -16,11 +16,11 @@
 #define LINK_MTU_MIN 576
 #define LINK_MTU_MAX 9600
 
-static const char *const cap_names[] = { "max_send_wr", "max_recv_wr", "max_send_sge", "max_recv_sge", "max_inline_data" };
+static const char *const cap_names[] = {"max_send_wr", "max_recv_wr", "max_send_sge", "max_recv_sge", "max_inline_data"};
 static const char *const attr_names[] = {
-	"timeout",    "retry_cnt",  "rnr_retry", "min_rnr_timer", "path_mtu", "max_rd_atomic", "max_dest_rd_atomic", "pkey_index",
-	"gid_index",  "hop_limit",  "traffic_class", "sl",        "flow_label", "access",      "sq_psn",             "rq_psn",
-	"qkey",
+    "timeout",    "retry_cnt", "rnr_retry", "min_rnr_timer", "path_mtu", "max_rd_atomic", "max_dest_rd_atomic",
+    "pkey_index", "gid_index", "hop_limit", "traffic_class", "sl",       "flow_label",    "access",
+    "sq_psn",     "rq_psn",    "qkey",
 };
 
 static bool listed(const char *const *names, size_t n, const char *name)
@@ -77,12 +77,13 @@ static int value_check(struct planner *p, const char *where, const struct attr *
 	int64_t n = json_integer_value(value);
 
 	if (json_is_object(value))
-		return error_set(p->e, -EINVAL, "%s.%s: what a device returns is not known before its QPs are made", where, a->name);
+		return error_set(p->e, -EINVAL, "%s.%s: what a device returns is not known before its QPs are made", where,
+				 a->name);
 	if (!json_is_integer(value))
 		return 0;
 	if (n < a->min || n > a->max)
-		return error_set(p->e, -EINVAL, "%s.%s is %lld, allowed are %lld to %lld", where, a->name, (long long)n, (long long)a->min,
-				 (long long)a->max);
+		return error_set(p->e, -EINVAL, "%s.%s is %lld, allowed are %lld to %lld", where, a->name, (long long)n,
+				 (long long)a->min, (long long)a->max);
 	if (!strcmp(a->name, "path_mtu") && !mtu_to_enum(n))
 		return error_set(p->e, -EINVAL, "%s.path_mtu is %lld, allowed are 256, 512, 1024, 2048, 4096", where, (long long)n);
 	return 0;
@@ -114,14 +115,14 @@ static int block_put(struct planner *p, json_t *qp, const char *where, const jso
 	json_t *value;
 	int rc;
 
-	json_object_foreach((json_t *)block, name, value) {
+	json_object_foreach ((json_t *)block, name, value) {
 		if (json_object_get(p->agents, name) && json_is_object(value))
 			continue;
 		rc = value_put(p, qp, where, name, value);
 		if (rc)
 			return rc;
 	}
-	json_object_foreach(json_object_get(block, agent), name, value) {
+	json_object_foreach (json_object_get(block, agent), name, value) {
 		rc = value_put(p, qp, where, name, value);
 		if (rc)
 			return rc;
@@ -176,8 +177,9 @@ static int setting_parse(struct planner *p, const char *text, struct setting *re
 	bool link = !strncmp(text, "link.", 5);
 
 	if (!equals || !equals[1] || (!link && strncmp(text, "qp.", 3)))
-		return error_set(p->e, -EINVAL, "--set %s: wanted is qp.ATTRIBUTE=VALUE, qp.AGENT.ATTRIBUTE=VALUE or link.mtu=VALUE", text);
-	*ret = (struct setting){ .value = equals + 1, .link = link };
+		return error_set(p->e, -EINVAL,
+				 "--set %s: wanted is qp.ATTRIBUTE=VALUE, qp.AGENT.ATTRIBUTE=VALUE or link.mtu=VALUE", text);
+	*ret = (struct setting){.value = equals + 1, .link = link};
 	dot = strchr(text, '.') + 1;
 	last = memrchr(dot, '.', (size_t)(equals - dot));
 	if (last && last - dot < (int)sizeof(ret->agent))
@@ -264,13 +266,14 @@ static bool at_names(const struct planner *p, const json_t *at, const json_t *qp
 	size_t i;
 	json_t *item;
 
-	json_array_foreach(at, i, item) {
+	json_array_foreach (at, i, item) {
 		const char *text = json_string_value(item), *dot;
 
 		if (!text)
 			continue;
 		dot = strchr(text, '.');
-		if (!strcmp(text, "*") || !strcmp(text, agent) || (dot && !strcmp(dot + 1, agent) && (*text == '*' || !strncmp(text, of, strlen(of)))))
+		if (!strcmp(text, "*") || !strcmp(text, agent) ||
+		    (dot && !strcmp(dot + 1, agent) && (*text == '*' || !strncmp(text, of, strlen(of)))))
 			return true;
 	}
 	return false;
@@ -288,7 +291,7 @@ static void raise_caps(const struct planner *p, json_t *qp, const json_t *steps)
 	json_t *cap = json_object_get(qp, "cap"), *step;
 	size_t i;
 
-	json_array_foreach(steps, i, step) {
+	json_array_foreach (steps, i, step) {
 		const char *what = json_str(step, "do");
 		bool accepted = !json_object_get(step, "returns") || json_has(step, "returns", "0");
 
@@ -337,7 +340,7 @@ int plan_link(struct planner *p)
 	/* A path MTU that the link cannot carry is a fault of its own; nobody gets it by merely asking for a large one. */
 	if (!mtu) {
 		mtu = LINK_MTU;
-		json_array_foreach(p->qps, i, qp)
+		json_array_foreach (p->qps, i, qp)
 			if (json_int(json_object_get(qp, "attr"), "path_mtu", 0) > 1024)
 				mtu = LINK_MTU_JUMBO;
 	}

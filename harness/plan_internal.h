@@ -20,23 +20,23 @@ struct planner {
 	const struct plan_options *o;
 	struct error *e;
 	json_t *plan;
-	json_t *agents, *pds, *cqs, *srqs, *mrs, *qps;   /* inside plan */
-	json_t *pairs;     /* "p[3]" -> {"of":"p","index":3,"ends":["a","b"]}, in file order */
-	json_t *posts;     /* name of a post -> its planned step */
-	json_t *room;      /* MR -> bytes allotted so far */
-	json_t *traffic;   /* QP -> bytes of a quarter of its QP.trf */
+	json_t *agents, *pds, *cqs, *srqs, *mrs, *qps; /* inside plan */
+	json_t *pairs;                                 /* "p[3]" -> {"of":"p","index":3,"ends":["a","b"]}, in file order */
+	json_t *posts;                                 /* name of a post -> its planned step */
+	json_t *room;                                  /* MR -> bytes allotted so far */
+	json_t *traffic;                               /* QP -> bytes of a quarter of its QP.trf */
 	uint64_t msg_bytes;
 	uint64_t fault_ns; /* what the faults so far may add to a wait */
 	int steps, tags;
-	char skip[256];    /* "": nothing forbids it yet */
+	char skip[256]; /* "": nothing forbids it yet */
 };
 
 /* plan_ends.c */
 enum ends_how {
-	ENDS_QPS,      /* QPs only */
-	ENDS_SRQS,     /* QPs and SRQs */
-	ENDS_USED,     /* QPs and queues; an agent stands for all of its QPs */
-	ENDS_ANY,      /* also CQs, SRQs, MRs and agents' devices */
+	ENDS_QPS,  /* QPs only */
+	ENDS_SRQS, /* QPs and SRQs */
+	ENDS_USED, /* QPs and queues; an agent stands for all of its QPs */
+	ENDS_ANY,  /* also CQs, SRQs, MRs and agents' devices */
 };
 /* list: what the file says (array of strings). A new array of canonical names without repetitions. */
 int plan_ends(struct planner *p, const json_t *list, enum ends_how how, json_t **ret);
@@ -58,7 +58,7 @@ int plan_link(struct planner *p);
 
 /* plan_objects.c */
 int plan_objects(struct planner *p);
-int plan_memory(struct planner *p);      /* after the steps: MRs of the QPs and SRQs */
+int plan_memory(struct planner *p); /* after the steps: MRs of the QPs and SRQs */
 
 /* plan_layout.c: places of messages. */
 int plan_place(struct planner *p, json_t *step);
@@ -66,7 +66,7 @@ int plan_place(struct planner *p, json_t *step);
 void plan_traffic_room(struct planner *p, const json_t *pairs, const json_t *traffic);
 /* What a receive must hold. */
 uint64_t plan_longest_message(const json_t *steps);
-bool plan_op_is_remote(const char *op);   /* speaks of the peer's memory */
+bool plan_op_is_remote(const char *op); /* speaks of the peer's memory */
 bool plan_op_is_atomic(const char *op);
 
 /* plan_steps.c */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run: scenarios loaded and planned, a run folder filled, cases handed to an executor in file order, each judged as it ends, reported at
- * the end. One thread, one loop; judging happens here, outside of what is judged.
+ * A run: scenarios loaded and planned, a run folder filled, cases handed to an executor in file order, each judged as it ends,
+ * reported at the end. One thread, one loop; judging happens here, outside of what is judged.
  */
 #ifndef QD_RUN_H
 #define QD_RUN_H
@@ -21,13 +21,13 @@
 /* ---- the list of cases (run_cases.c) ---- */
 
 struct run_case {
-	char *id;                            /* with ~rN for a repetition */
-	const struct scenario *scenario;     /* borrowed from the list */
+	char *id;                        /* with ~rN for a repetition */
+	const struct scenario *scenario; /* borrowed from the list */
 	const struct scenario_case *source;
-	json_t *plan;                        /* owned; NULL before run_cases_plan */
-	char *dir;                           /* "cases/core/x", below the run folder */
+	json_t *plan; /* owned; NULL before run_cases_plan */
+	char *dir;    /* "cases/core/x", below the run folder */
 	bool judged;
-	json_t *result;                      /* its line of results.jsonl */
+	json_t *result; /* its line of results.jsonl */
 };
 
 struct run_cases {
@@ -37,8 +37,8 @@ struct run_cases {
 	size_t n;
 };
 
-/* Loads every scenario below the paths. Mistakes in files go to d, rendered, and make it return -EINVAL; a path that cannot be read, or two files
- * with one id, are a negative errno with e filled. On error *ret is empty. */
+/* Loads every scenario below the paths. Mistakes in files go to d, rendered, and make it return -EINVAL; a path that cannot be
+ * read, or two files with one id, are a negative errno with e filled. On error *ret is empty. */
 int run_cases_load(const char *const *paths, size_t n, struct run_cases *ret, struct diag *d, struct error *e);
 /* Keeps the cases whose id, or one of whose tags, matches the glob. Several globs: any of them. */
 void run_cases_select(struct run_cases *list, const char *const *globs, size_t n);
@@ -50,10 +50,10 @@ void run_cases_release(struct run_cases *list);
 /* ---- the run folder (run_folder.c) ---- */
 
 struct run_folder {
-	char *dir;       /* "runs/20260102-030405-3f9c" */
+	char *dir; /* "runs/20260102-030405-3f9c" */
 	char *id;
-	FILE *results;   /* results.jsonl */
-	json_t *run;     /* run.json */
+	FILE *results; /* results.jsonl */
+	json_t *run;   /* run.json */
 };
 
 /* Makes OUT/<id>/ and the link OUT/latest; an id that is taken is never used again. */
@@ -70,13 +70,13 @@ char *run_case_dir(const char *id);
 
 /* ---- judging (run_judge.c) ---- */
 
-/* The verdict on what lies in case_dir (plan.json, observations.jsonl, profile.yaml), written to verdict.json. kernel: uname -r of what ran, or
- * NULL. New reference. */
+/* The verdict on what lies in case_dir (plan.json, observations.jsonl, profile.yaml), written to verdict.json. kernel: uname -r of
+ * what ran, or NULL. New reference. */
 int run_judge(const char *case_dir, const char *kernel, bool strict, json_t **ret_verdict, struct error *e);
 /* A verdict for a case that never ran. verdict: VERDICT_SKIP or VERDICT_ERROR. New reference. */
 json_t *run_verdict_unrun(const json_t *plan, enum verdict verdict, const char *why);
-/* The provider's profile for a scenario at path: beside it, in the share folder, in the tree of the program. NULL when there is none. Caller
- * frees. */
+/* The provider's profile for a scenario at path: beside it, in the share folder, in the tree of the program. NULL when there is
+ * none. Caller frees. */
 char *run_profile_find(const char *scenario_path, const char *provider);
 
 /* ---- progress (run_progress.c) ---- */
@@ -84,9 +84,9 @@ char *run_profile_find(const char *scenario_path, const char *provider);
 struct progress {
 	FILE *out;
 	size_t total, done;
-	bool live;       /* a terminal: one line that changes */
+	bool live; /* a terminal: one line that changes */
 	bool quiet;
-	bool line_open;  /* the live line is on screen */
+	bool line_open; /* the live line is on screen */
 	uint64_t drawn_ns;
 	char current[256];
 };
@@ -104,19 +104,19 @@ void progress_clear(struct progress *p);
 struct run_options {
 	const char *const *paths;
 	size_t n_paths;
-	const char *lab;               /* "auto" "guest" "rxe" */
+	const char *lab; /* "auto" "guest" "rxe" */
 	const char *kernel, *modules, *rdma_core, *accel;
-	const char *const *set;        /* NULL-terminated */
+	const char *const *set; /* NULL-terminated */
 	const char *const *select;
 	size_t n_select;
-	const char *const *launch;     /* NULL-terminated, or NULL */
+	const char *const *launch; /* NULL-terminated, or NULL */
 	const char *out;
-	const char *provider;          /* "rxe" */
+	const char *provider; /* "rxe" */
 	uint64_t seed;
 	unsigned repeat;
 	bool strict, keep, fail_fast, quiet, verbose, colour;
-	const json_t *command;         /* array: how it was called */
-	const char *repeat_command;    /* what calls the same run again */
+	const json_t *command;      /* array: how it was called */
+	const char *repeat_command; /* what calls the same run again */
 	/* For tests; NULL: the one that `lab` names, and run_judge. */
 	const struct executor_ops *executor;
 	int (*judge)(const char *case_dir, const char *kernel, bool strict, json_t **ret_verdict, struct error *e);

@@ -72,15 +72,15 @@ static int refuse_twins(const struct run_cases *list, struct error *e)
 	qsort(sorted, list->n, sizeof(struct run_case *), by_dir);
 	for (size_t i = 1; i < list->n && !rc; i++)
 		if (!strcmp(sorted[i - 1]->dir, sorted[i]->dir))
-			rc = error_set(e, -EEXIST, "%s and %s are both case %s: run them one at a time", sorted[i - 1]->scenario->path,
-				       sorted[i]->scenario->path, sorted[i]->id);
+			rc = error_set(e, -EEXIST, "%s and %s are both case %s: run them one at a time",
+				       sorted[i - 1]->scenario->path, sorted[i]->scenario->path, sorted[i]->id);
 	free(sorted);
 	return rc;
 }
 
 int run_cases_load(const char *const *paths, size_t n, struct run_cases *ret, struct diag *d, struct error *e)
 {
-	struct run_cases list = { NULL };
+	struct run_cases list = {NULL};
 	int rc = 0;
 
 	for (size_t i = 0; i < n && !rc; i++)
@@ -113,7 +113,7 @@ static bool matches(const struct run_case *c, const char *glob)
 
 	if (!fnmatch(glob, c->id, 0) || !strcmp(glob, c->id))
 		return true;
-	json_array_foreach(json_object_get(c->source->doc, "tags"), i, tag)
+	json_array_foreach (json_object_get(c->source->doc, "tags"), i, tag)
 		if (json_is_string(tag) && !fnmatch(glob, json_string_value(tag), 0))
 			return true;
 	return false;
@@ -189,5 +189,5 @@ void run_cases_release(struct run_cases *list)
 		scenario_release(&list->scenarios[i]);
 	free(list->cases);
 	free(list->scenarios);
-	*list = (struct run_cases){ NULL };
+	*list = (struct run_cases){NULL};
 }

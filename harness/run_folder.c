@@ -46,7 +46,8 @@ char *run_case_dir(const char *id)
 	if (asprintf(&dir, "cases/%s", id) < 0)
 		return NULL;
 	for (char *s = dir; *s; s++) {
-		bool fine = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || strchr("-_=~+,/", *s);
+		bool fine =
+		    (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || strchr("-_=~+,/", *s);
 
 		/* A dot inside a word ("1.5ms") is fine, one that begins a name ("..") is not. */
 		if (!fine && !(*s == '.' && s[-1] != '/'))
@@ -81,7 +82,7 @@ static void link_latest(const char *out, const char *id)
 
 int run_folder_open(const char *out, struct run_folder *ret, struct error *e)
 {
-	struct run_folder f = { NULL };
+	struct run_folder f = {NULL};
 	char id[64], path[4096];
 	int rc = make_dirs(out, e);
 
@@ -217,8 +218,8 @@ int run_folder_save(struct run_folder *f, struct error *e)
 
 int run_folder_result(struct run_folder *f, const json_t *result, struct error *e)
 {
-	if (json_dumpf(result, f->results, JSON_COMPACT | JSON_SORT_KEYS) < 0 || fputc('\n', f->results) == EOF || fflush(f->results) == EOF ||
-	    (fdatasync(fileno(f->results)) < 0 && errno != EINVAL && errno != EROFS))
+	if (json_dumpf(result, f->results, JSON_COMPACT | JSON_SORT_KEYS) < 0 || fputc('\n', f->results) == EOF ||
+	    fflush(f->results) == EOF || (fdatasync(fileno(f->results)) < 0 && errno != EINVAL && errno != EROFS))
 		return error_set(e, errno ? -errno : -EIO, "%s/results.jsonl: cannot write: %s", f->dir, strerror(errno));
 	return 0;
 }
@@ -230,5 +231,5 @@ void run_folder_close(struct run_folder *f)
 	json_decref(f->run);
 	free(f->dir);
 	free(f->id);
-	*f = (struct run_folder){ NULL };
+	*f = (struct run_folder){NULL};
 }

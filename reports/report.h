@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A report format is one file in this folder with one `const struct report_ops`, listed in report_table.c. It reads a run folder and
- * writes one file (or stdout); it never calls the controller. */
+/* A report format is one file in this folder with one `const struct report_ops`, listed in report_table.c. It reads a run folder
+ * and writes one file (or stdout); it never calls the controller. */
 #ifndef QD_REPORT_H
 #define QD_REPORT_H
 
@@ -10,16 +10,17 @@
 
 #include "../harness/error.h"
 
-/* A run as loaded from its folder: run.json, and verdict.json and plan.json of each case in the file order of run.json's `cases`. */
+/* A run as loaded from its folder: run.json, and verdict.json and plan.json of each case in the file order of run.json's `cases`.
+ */
 struct report_run {
 	const char *dir;
 	json_t *run;
-	json_t *cases;     /* array of {"case","plan","verdict","dir"} */
+	json_t *cases; /* array of {"case","plan","verdict","dir"} */
 };
 
 struct report_ops {
-	const char *name;       /* "text" "json" "junit" "html" */
-	const char *file;       /* in the run folder: "junit.xml"; NULL: stdout only */
+	const char *name; /* "text" "json" "junit" "html" */
+	const char *file; /* in the run folder: "junit.xml"; NULL: stdout only */
 	const char *help;
 	int (*write)(const struct report_run *run, FILE *out, bool colour, struct error *e);
 };

@@ -10,9 +10,9 @@
 /* A run that was killed leaves cases without a verdict; a report has to name them all the same. */
 static json_t *missing_verdict(const char *id)
 {
-	return json_pack("{s:i,s:s,s:s,s:s,s:s,s:i,s:[],s:[],s:[],s:[],s:[],s:{},s:{}}", "schema", 1, "case", id, "verdict", "error", "headline",
-			 "no verdict: the run ended before it", "seen", "", "duration_ns", 0, "findings", "windows", "faults", "deviations",
-			 "stale", "ledger", "counters");
+	return json_pack("{s:i,s:s,s:s,s:s,s:s,s:i,s:[],s:[],s:[],s:[],s:[],s:{},s:{}}", "schema", 1, "case", id, "verdict",
+			 "error", "headline", "no verdict: the run ended before it", "seen", "", "duration_ns", 0, "findings",
+			 "windows", "faults", "deviations", "stale", "ledger", "counters");
 }
 
 static int load_optional(const char *path, json_t **ret, struct error *e)
@@ -38,7 +38,7 @@ static int load_results(const char *run_dir, json_t **ret, struct error *e)
 			json_decref(by_case);
 			return rc;
 		}
-		json_array_foreach(lines, i, line)
+		json_array_foreach (lines, i, line)
 			if (json_str(line, "case"))
 				json_object_set(by_case, json_str(line, "case"), line);
 		json_decref(lines);
@@ -66,8 +66,8 @@ static int load_case(const char *run_dir, const json_t *listed, const json_t *re
 		return rc;
 	}
 	result = json_object_get(results, id);
-	json_array_append_new(cases, json_pack("{s:s,s:s,s:o,s:o,s:o}", "case", id, "dir", dir, "plan", plan ? plan : json_object(), "verdict",
-					       verdict ? verdict : missing_verdict(id), "result",
+	json_array_append_new(cases, json_pack("{s:s,s:s,s:o,s:o,s:o}", "case", id, "dir", dir, "plan", plan ? plan : json_object(),
+					       "verdict", verdict ? verdict : missing_verdict(id), "result",
 					       result ? json_incref(result) : json_object()));
 	return 0;
 }
@@ -83,7 +83,7 @@ int report_load(const char *run_dir, struct report_run *ret, struct error *e)
 	rc = json_load(path, &run, e);
 	if (!rc)
 		rc = load_results(run_dir, &results, e);
-	json_array_foreach(json_object_get(run, "cases"), i, listed)
+	json_array_foreach (json_object_get(run, "cases"), i, listed)
 		if (!rc)
 			rc = load_case(run_dir, listed, results, cases, e);
 	json_decref(results);
@@ -92,7 +92,7 @@ int report_load(const char *run_dir, struct report_run *ret, struct error *e)
 		json_decref(cases);
 		return rc;
 	}
-	*ret = (struct report_run){ .dir = run_dir, .run = run, .cases = cases };
+	*ret = (struct report_run){.dir = run_dir, .run = run, .cases = cases};
 	return 0;
 }
 
@@ -100,5 +100,5 @@ void report_release(struct report_run *r)
 {
 	json_decref(r->run);
 	json_decref(r->cases);
-	*r = (struct report_run){ NULL };
+	*r = (struct report_run){NULL};
 }

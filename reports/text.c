@@ -23,8 +23,8 @@
 static const struct {
 	const char *verdict, *colour;
 } colours[] = {
-	{ "pass", "\033[32m" }, { "deviation", "\033[36m" }, { "fail", "\033[31m" }, { "inconclusive", "\033[33m" },
-	{ "skip", "\033[2m" },  { "error", "\033[31m" },
+    {"pass", "\033[32m"},         {"deviation", "\033[36m"}, {"fail", "\033[31m"},
+    {"inconclusive", "\033[33m"}, {"skip", "\033[2m"},       {"error", "\033[31m"},
 };
 
 static const char *colour_of(const char *verdict)
@@ -115,8 +115,8 @@ static void put_finding(FILE *out, const json_t *plan, const json_t *finding)
 	if (line)
 		snprintf(where, sizeof(where), "%s:%" PRId64 ": ", report_str(plan, "file"), line);
 	if (step > 0)
-		snprintf(what, sizeof(what), "step %" PRId64 "%s%s%s%s", step, planned ? ", " : "", report_str(planned, "do"), *iter ? ", round " : "",
-			 iter);
+		snprintf(what, sizeof(what), "step %" PRId64 "%s%s%s%s", step, planned ? ", " : "", report_str(planned, "do"),
+			 *iter ? ", round " : "", iter);
 	fprintf(out, "  %s%s", log_escape(where, safe, sizeof(safe)), what);
 	if (strcmp(check, report_str(planned, "do")))
 		fprintf(out, "%s%s", *what ? ": " : "", check);
@@ -125,8 +125,9 @@ static void put_finding(FILE *out, const json_t *plan, const json_t *finding)
 	put_line(out, "seen", "%s", report_str(finding, "seen"));
 	put_line(out, "", "%s", report_str(finding, "text"));
 	if (*report_str(finding, "deviation"))
-		put_line(out, "likely", "deviation %s, which no run on this kernel has shown before", report_str(finding, "deviation"));
-	json_array_foreach(json_object_get(finding, "last"), i, last)
+		put_line(out, "likely", "deviation %s, which no run on this kernel has shown before",
+			 report_str(finding, "deviation"));
+	json_array_foreach (json_object_get(finding, "last"), i, last)
 		if (json_is_string(last))
 			put_line(out, i ? "" : "before it", "%s", json_string_value(last));
 }
@@ -144,7 +145,7 @@ static void put_findings(FILE *out, const json_t *plan, const json_t *verdict)
 	size_t i;
 	json_t *finding;
 
-	json_array_foreach(json_object_get(verdict, "findings"), i, finding) {
+	json_array_foreach (json_object_get(verdict, "findings"), i, finding) {
 		if (!is_problem(finding))
 			continue;
 		if (shown == FINDINGS_MAX) {
@@ -156,10 +157,11 @@ static void put_findings(FILE *out, const json_t *plan, const json_t *verdict)
 	}
 	if (more)
 		fprintf(out, "  and %u more, in verdict.json\n", more);
-	json_array_foreach(json_object_get(verdict, "findings"), i, finding)
+	json_array_foreach (json_object_get(verdict, "findings"), i, finding)
 		if (!strcmp(report_str(finding, "severity"), "warning"))
-			put_line(out, "warning", "%s%s%s%s%s", report_str(finding, "text"), *report_str(finding, "expected") ? ": expected " : "",
-				 report_str(finding, "expected"), *report_str(finding, "seen") ? ", seen " : "", report_str(finding, "seen"));
+			put_line(out, "warning", "%s%s%s%s%s", report_str(finding, "text"),
+				 *report_str(finding, "expected") ? ": expected " : "", report_str(finding, "expected"),
+				 *report_str(finding, "seen") ? ", seen " : "", report_str(finding, "seen"));
 }
 
 static void put_windows(FILE *out, const json_t *verdict)
@@ -167,7 +169,7 @@ static void put_windows(FILE *out, const json_t *verdict)
 	size_t i;
 	json_t *w;
 
-	json_array_foreach(json_object_get(verdict, "windows"), i, w) {
+	json_array_foreach (json_object_get(verdict, "windows"), i, w) {
 		char low[32], high[32] = "no bound", seen[32], widened[64] = "", late[32];
 		int64_t high_ns = json_int(w, "high_ns", -1), late_ns = json_int(w, "widened_ns", 0);
 
@@ -193,10 +195,11 @@ static void put_end(FILE *out, const json_t *qp)
 	if (t_ns)
 		units_format_ns(t_ns, ack, sizeof(ack));
 	put_line(out, report_str(qp, "name"),
-		 "%s, timeout %" PRId64 " (%s), retry_cnt %" PRId64 ", rnr_retry %" PRId64 ", min_rnr_timer %u (%s), path_mtu %" PRId64
-		 ", sq_psn 0x%06" PRIx64,
-		 report_str(qp, "type"), json_int(attr, "timeout", 0), ack, json_int(attr, "retry_cnt", 0), json_int(attr, "rnr_retry", 0), code,
-		 units_format_ns(timer_rnr_ns(code), rnr, sizeof(rnr)), json_int(attr, "path_mtu", 0), (uint64_t)json_int(attr, "sq_psn", 0));
+		 "%s, timeout %" PRId64 " (%s), retry_cnt %" PRId64 ", rnr_retry %" PRId64
+		 ", min_rnr_timer %u (%s), path_mtu %" PRId64 ", sq_psn 0x%06" PRIx64,
+		 report_str(qp, "type"), json_int(attr, "timeout", 0), ack, json_int(attr, "retry_cnt", 0),
+		 json_int(attr, "rnr_retry", 0), code, units_format_ns(timer_rnr_ns(code), rnr, sizeof(rnr)),
+		 json_int(attr, "path_mtu", 0), (uint64_t)json_int(attr, "sq_psn", 0));
 }
 
 /* Both ends of the pair that the first problem speaks of; of the first pair, when it speaks of none. */
@@ -205,12 +208,12 @@ static void put_ends(FILE *out, const json_t *plan, const json_t *verdict)
 	const json_t *qps = json_object_get(plan, "qps"), *qp = json_array_get(qps, 0), *finding, *candidate;
 	size_t i, k;
 
-	json_array_foreach(json_object_get(verdict, "findings"), i, finding) {
+	json_array_foreach (json_object_get(verdict, "findings"), i, finding) {
 		const char *at = report_str(finding, "at");
 
 		if (!is_problem(finding))
 			continue;
-		json_array_foreach(qps, k, candidate)
+		json_array_foreach (qps, k, candidate)
 			if (!strncmp(at, report_str(candidate, "name"), strlen(report_str(candidate, "name"))) && *at)
 				qp = candidate;
 		break;
@@ -227,10 +230,10 @@ static void put_counters(FILE *out, const json_t *verdict)
 	const char *device, *name;
 	json_t *values, *value;
 
-	json_object_foreach(json_object_get(verdict, "counters"), device, values) {
+	json_object_foreach (json_object_get(verdict, "counters"), device, values) {
 		char text[TEXT_MAX] = "";
 
-		json_object_foreach(values, name, value)
+		json_object_foreach (values, name, value)
 			if (json_integer_value(value))
 				snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %+lld", *text ? ", " : "", name,
 					 (long long)json_integer_value(value));
@@ -243,7 +246,7 @@ static void put_faults(FILE *out, const json_t *verdict)
 	size_t i;
 	json_t *fault;
 
-	json_array_foreach(json_object_get(verdict, "faults"), i, fault)
+	json_array_foreach (json_object_get(verdict, "faults"), i, fault)
 		put_line(out, i ? "" : "fault", "%s%s%s%s: %s%s%s", report_str(fault, "name"), *report_str(fault, "as") ? " (" : "",
 			 report_str(fault, "as"), *report_str(fault, "as") ? ")" : "",
 			 json_bool(fault, "fired", false) ? "fired" : "did not fire", *report_str(fault, "evidence") ? ", " : "",
@@ -272,8 +275,8 @@ static json_t *row_of(const json_t *entry)
 {
 	const json_t *verdict = json_object_get(entry, "verdict");
 
-	return json_pack("{s:s,s:s,s:s,s:s,s:I}", "case", report_str(entry, "case"), "verdict", report_str(verdict, "verdict"), "headline",
-			 report_str(verdict, "headline"), "seen", report_str(verdict, "seen"), "duration_ns",
+	return json_pack("{s:s,s:s,s:s,s:s,s:I}", "case", report_str(entry, "case"), "verdict", report_str(verdict, "verdict"),
+			 "headline", report_str(verdict, "headline"), "seen", report_str(verdict, "seen"), "duration_ns",
 			 (json_int_t)report_duration(entry));
 }
 
@@ -290,7 +293,7 @@ static void put_table(FILE *out, const struct report_run *run, bool colour)
 	json_t *rows = json_array(), *row, *entry;
 	size_t i;
 
-	json_array_foreach(run->cases, i, entry) {
+	json_array_foreach (run->cases, i, entry) {
 		row = row_of(entry);
 		case_width = column(case_width, report_str(row, "case"), CASE_WIDTH_MAX);
 		if (json_int(row, "duration_ns", 0))
@@ -298,7 +301,7 @@ static void put_table(FILE *out, const struct report_run *run, bool colour)
 		json_array_append_new(rows, row);
 	}
 	fprintf(out, "%-13s %-*s  %-*s  %8s\n", "verdict", case_width, "scenario", seen_width, "what was seen", "time");
-	json_array_foreach(rows, i, row)
+	json_array_foreach (rows, i, row)
 		put_row(out, row, case_width, seen_width, colour);
 	json_decref(rows);
 }
@@ -308,7 +311,7 @@ static void put_problems(FILE *out, const struct report_run *run, bool colour)
 	size_t i;
 	json_t *entry;
 
-	json_array_foreach(run->cases, i, entry) {
+	json_array_foreach (run->cases, i, entry) {
 		const json_t *verdict = json_object_get(entry, "verdict");
 		const char *name = report_str(verdict, "verdict");
 
@@ -326,16 +329,16 @@ static void put_deviations(FILE *out, const struct report_run *run)
 	json_t *entry, *item;
 	char safe[TEXT_MAX];
 
-	json_array_foreach(run->cases, i, entry) {
+	json_array_foreach (run->cases, i, entry) {
 		const json_t *verdict = json_object_get(entry, "verdict");
 
-		json_array_foreach(json_object_get(verdict, "deviations"), k, item) {
+		json_array_foreach (json_object_get(verdict, "deviations"), k, item) {
 			fprintf(out, "%sdeviation %s", first ? "\n" : "", log_escape(report_str(item, "id"), safe, sizeof(safe)));
 			fprintf(out, " in %s, step %" PRId64 "\n", log_escape(report_str(entry, "case"), safe, sizeof(safe)),
 				json_int(item, "step", 0));
 			first = false;
 		}
-		json_array_foreach(json_object_get(verdict, "stale"), k, item) {
+		json_array_foreach (json_object_get(verdict, "stale"), k, item) {
 			const char *id = json_is_string(item) ? json_string_value(item) : report_str(item, "id");
 
 			fprintf(out, "%sstale deviation %s", first ? "\n" : "", log_escape(id, safe, sizeof(safe)));
@@ -349,7 +352,7 @@ static void put_head(FILE *out, const struct report_run *run)
 {
 	static const struct {
 		const char *key, *label;
-	} items[] = { { "lab", "lab" }, { "kernel", "kernel" }, { "provider", "provider" }, { "rdma_core", "rdma-core" }, { "seed", "seed" } };
+	} items[] = {{"lab", "lab"}, {"kernel", "kernel"}, {"provider", "provider"}, {"rdma_core", "rdma-core"}, {"seed", "seed"}};
 	char safe[512];
 
 	fprintf(out, "run %s", log_escape(report_str(run->run, "id"), safe, sizeof(safe)));
@@ -378,8 +381,8 @@ static int text_write(const struct report_run *run, FILE *out, bool colour, stru
 
 extern const struct report_ops report_text;
 const struct report_ops report_text = {
-	.name = "text",
-	.file = NULL,
-	.help = "for people: a table, then what failed at length",
-	.write = text_write,
+    .name = "text",
+    .file = NULL,
+    .help = "for people: a table, then what failed at length",
+    .write = text_write,
 };
