@@ -379,10 +379,10 @@ static const struct {
 	const char *name;
 	void (*check)(struct judge *j);
 } checks[] = {
-	{ "lost", check_lost },       { "complete", check_complete }, { "returns", check_returns }, { "ledger", check_ledger },
-	{ "cause", check_cause },     { "state", check_state },       { "payload", check_payload }, { "unexpected", check_unexpected },
-	{ "time", check_time },       { "kernel", check_kernel },     { "residue", check_residue }, { "hang", check_hang },
-	{ "faults", check_faults },   { "recover", check_recover },   { "stale", check_stale },     { "repeat", check_repeat },
+	{ "lost", verdict_check_lost },       { "complete", verdict_check_complete }, { "returns", verdict_check_returns }, { "ledger", verdict_check_ledger },
+	{ "cause", verdict_check_cause },     { "state", verdict_check_state },       { "payload", verdict_check_payload }, { "unexpected", verdict_check_unexpected },
+	{ "time", verdict_check_time },       { "kernel", verdict_check_kernel },     { "residue", verdict_check_residue }, { "hang", verdict_check_hang },
+	{ "faults", verdict_check_faults },   { "recover", verdict_check_recover },   { "stale", verdict_check_stale },     { "repeat", verdict_check_repeat },
 };
 
 int verdict_judge(const json_t *plan, const json_t *records, bool torn, const struct profile *profile, const struct verdict_options *o,

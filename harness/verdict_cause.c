@@ -96,7 +96,7 @@ static void flush_without_cause(struct judge *j, size_t qp, unsigned life, const
 	}
 }
 
-void check_cause(struct judge *j)
+void verdict_check_cause(struct judge *j)
 {
 	for (size_t qp = 0; qp < j->m->qps.n; qp++)
 		for (unsigned life = 1; life <= j->m->qps.v[qp].life; life++) {

@@ -23,7 +23,7 @@ static bool is_kernel_complaint(const char *text)
 	return false;
 }
 
-void check_kernel(struct judge *j)
+void verdict_check_kernel(struct judge *j)
 {
 	unsigned n = 0;
 
@@ -43,7 +43,7 @@ void check_kernel(struct judge *j)
 	}
 }
 
-void check_residue(struct judge *j)
+void verdict_check_residue(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->kept.n; i++) {
 		const struct m_kept *k = &j->m->kept.v[i];
@@ -125,7 +125,7 @@ static void timed_out(struct judge *j, size_t inst)
 	finding_set(f, f->text, "%s did not end within %s%s%s", judge_do(j, inst), took, *in->text ? ": " : "", in->text);
 }
 
-void check_hang(struct judge *j)
+void verdict_check_hang(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->kept.n; i++) {
 		const struct m_kept *k = &j->m->kept.v[i];
@@ -203,14 +203,14 @@ static void lost(struct judge *j, const struct m_kept *k)
 	}
 }
 
-void check_lost(struct judge *j)
+void verdict_check_lost(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->kept.n; i++)
 		if (!strcmp(j->m->kept.v[i].kind, "lost"))
 			lost(j, &j->m->kept.v[i]);
 }
 
-void check_complete(struct judge *j)
+void verdict_check_complete(struct judge *j)
 {
 	size_t last = j->m->n_recs ? j->m->n_recs - 1 : 0, i;
 	const json_t *step;

@@ -58,22 +58,22 @@ const json_t *judge_missing_event(const struct judge *j, size_t qp, unsigned lif
 /* Replays the records: expectations judged at the end of their steps. */
 void verdict_replay(struct judge *j);
 
-void check_ledger(struct judge *j);
-void check_cause(struct judge *j);
-void check_state(struct judge *j);
-void check_payload(struct judge *j);
-void check_unexpected(struct judge *j);
-void check_time(struct judge *j);
-void check_kernel(struct judge *j);
-void check_residue(struct judge *j);
-void check_hang(struct judge *j);
-void check_lost(struct judge *j);
-void check_faults(struct judge *j);
-void check_returns(struct judge *j);
-void check_recover(struct judge *j);
-void check_complete(struct judge *j);
-void check_repeat(struct judge *j);
-void check_stale(struct judge *j);
+void verdict_check_ledger(struct judge *j);
+void verdict_check_cause(struct judge *j);
+void verdict_check_state(struct judge *j);
+void verdict_check_payload(struct judge *j);
+void verdict_check_unexpected(struct judge *j);
+void verdict_check_time(struct judge *j);
+void verdict_check_kernel(struct judge *j);
+void verdict_check_residue(struct judge *j);
+void verdict_check_hang(struct judge *j);
+void verdict_check_lost(struct judge *j);
+void verdict_check_faults(struct judge *j);
+void verdict_check_returns(struct judge *j);
+void verdict_check_recover(struct judge *j);
+void verdict_check_complete(struct judge *j);
+void verdict_check_repeat(struct judge *j);
+void verdict_check_stale(struct judge *j);
 
 /* One line about a record, for people. */
 char *record_line(const json_t *record, uint64_t first_t, char *buf, size_t size);

@@ -242,7 +242,7 @@ static void one_life(struct judge *j, size_t queue, const struct m_life *l)
 		left_over(j, queue, l);
 }
 
-void check_ledger(struct judge *j)
+void verdict_check_ledger(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->comps.n; i++)
 		one_completion(j, i);

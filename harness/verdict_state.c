@@ -94,7 +94,7 @@ static void after_modify(struct judge *j, const struct m_state *s, const char *b
 	finding_set(f, f->text, "%s: asked into %s, and the modify succeeded, but it is in %s", judge_qp(j, s->qp), s->asked, s->new_);
 }
 
-void check_state(struct judge *j)
+void verdict_check_state(struct judge *j)
 {
 	for (size_t qp = 0; qp < j->m->qps.n; qp++) {
 		const char *before = "";

@@ -150,7 +150,7 @@ static void outcome(struct judge *j, size_t inst, unsigned answered)
 		judge_say(j, SEVERITY_FAIL, "expect", inst, in->end_rec, "", "expected the connect to be refused, but it was %s", in->outcome);
 }
 
-void check_returns(struct judge *j)
+void verdict_check_returns(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->insts.n; i++) {
 		const struct m_inst *in = &j->m->insts.v[i];
@@ -173,7 +173,7 @@ static const struct m_fault *fault_of(const struct judge *j, size_t inst)
 	return NULL;
 }
 
-void check_faults(struct judge *j)
+void verdict_check_faults(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->insts.n; i++) {
 		const struct m_inst *in = &j->m->insts.v[i];
@@ -223,7 +223,7 @@ static void one_recovery(struct judge *j, size_t inst, const struct m_recover *l
 	finding_set(f, f->text, "pair %s: expected %s, seen %s%s%s", last->pair, f->expected, f->seen, *last->text ? ": " : "", last->text);
 }
 
-void check_recover(struct judge *j)
+void verdict_check_recover(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->insts.n; i++) {
 		const struct m_inst *in = &j->m->insts.v[i];
@@ -322,7 +322,7 @@ static void one_repeat(struct judge *j, size_t inst, const json_t *passes)
 	judge_say(j, SEVERITY_NOTE, "expect", inst, repeat->end_rec, "", "%u of %u iterations passed, as %s were to", turns - failed, turns, want.b);
 }
 
-void check_repeat(struct judge *j)
+void verdict_check_repeat(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->insts.n; i++) {
 		const json_t *passes = json_object_get(j->m->insts.v[i].plan, "passes");
@@ -332,7 +332,7 @@ void check_repeat(struct judge *j)
 	}
 }
 
-void check_stale(struct judge *j)
+void verdict_check_stale(struct judge *j)
 {
 	const json_t *use;
 	const char *id;

@@ -202,7 +202,7 @@ static void first_error(struct judge *j, const struct m_comp *c)
 	report(j, &t);
 }
 
-void check_time(struct judge *j)
+void verdict_check_time(struct judge *j)
 {
 	for (size_t q = 0; q < j->m->queues.n; q++) {
 		const struct m_queue *queue = &j->m->queues.v[q];

@@ -128,7 +128,7 @@ static void event(struct judge *j, const struct m_event *ev)
 	finding_set(f, f->text, "%s: unexpected event %s: no expect or allow names it", ev->obj, ev->event);
 }
 
-void check_unexpected(struct judge *j)
+void verdict_check_unexpected(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->comps.n; i++)
 		completion(j, &j->m->comps.v[i]);
@@ -258,7 +258,7 @@ static void traffic_payload(struct judge *j, const struct m_kept *k)
 	finding_set(f, f->text, "%s: traffic %s: expected %s, seen %s", from ? from : "", as ? as : "", f->expected, f->seen);
 }
 
-void check_payload(struct judge *j)
+void verdict_check_payload(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->payloads.n; i++) {
 		bool again = false;
