@@ -224,7 +224,8 @@ unsigned name_distance(const char *a, const char *b)
 bool name_is_near(const char *text, const char *candidate)
 {
 	size_t n = strlen(candidate);
-	unsigned limit = n <= 3 ? 1 : n <= 6 ? 2 : (unsigned)(n / 3);
+	/* In a word of one or two letters any change makes another word. */
+	unsigned limit = n <= 2 ? 0 : n <= 3 ? 1 : n <= 6 ? 2 : (unsigned)(n / 3);
 
 	return name_distance(text, candidate) <= limit;
 }

@@ -327,18 +327,20 @@ static bool yaml11_bool(const struct ynode *n)
 static void check_key(struct loader *l, struct ynode *map, size_t i)
 {
 	struct ynode *kid = map->kids[i];
-	unsigned line, col;
 
 	if (yaml11_bool(kid->key)) {
 		complain(l, kid->key, strcasecmp(kid->key->text, "on") ? NULL : "the key is `at`",
 			 "`%s` as a key: YAML 1.1 readers take it for a boolean", kid->key->text);
-		kid->bad = true;
+		/* It is read as what was meant, so that nothing is said to be missing. */
+		if (!strcmp(kid->key->text, "on") && !ynode_get(map, "at"))
+			memcpy(kid->key->text, "at", sizeof("at"));
+		else
+			kid->bad = true;
 	}
 	for (size_t k = 0; k < i; k++) {
 		if (strcmp(map->kids[k]->key->text, kid->key->text))
 			continue;
-		source_place(l->source, l->len, map->kids[k]->key->pos, &line, &col);
-		complain(l, kid->key, NULL, "`%s` is there twice; first in line %u", kid->key->text, line);
+		complain(l, kid->key, NULL, "`%s` is there twice; first in line %u", kid->key->text, map->kids[k]->key->line);
 		kid->bad = true;
 		return;
 	}

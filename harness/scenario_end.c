@@ -253,7 +253,7 @@ static json_t *one_end(struct loader *l, struct ynode *n, const struct gkey *k)
 	if (n->kind != YNODE_SCALAR || node_is_null(n) || (n->plain && (!strcmp(n->text, "true") || !strcmp(n->text, "false")))) {
 		char hint[HINT_SIZE];
 
-		complain(l, n, ends_hint(l, NULL, hint, sizeof(hint)), "an end is wanted, found %s", node_shown(n, shown, sizeof(shown)));
+		complain(l, n, ends_hint(l, NULL, hint, sizeof(hint)), "%s is wanted, found %s", k->type == G_END ? "one end" : "an end", node_shown(n, shown, sizeof(shown)));
 		return NULL;
 	}
 	if (!read_end(&(struct end_reader){ l, n, n->text, 0, k->flags }, &e))

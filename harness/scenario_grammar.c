@@ -282,6 +282,7 @@ static const struct gmap match_map = { .what = "a packet match", .keys = grammar
 
 static const struct gkey ledger_keys[] = {
 	{ "in_flight", G_MEASURE, 0, .help = "requests without an end" },
+	{ "accepted", G_MEASURE, 0, .help = "taken by a post" },
 	{ "completed", G_MEASURE, 0, .help = "ended by a completion" },
 	{ "retired", G_MEASURE, 0, .help = "unsignaled, and a later one has completed" },
 	{ "discarded", G_MEASURE, 0, .help = "gone with a RESET, a destroy, a process or a device" },
@@ -318,7 +319,7 @@ static const struct gkey expect_keys[] = {
 	{ "packets", G_MAP, 0, .map = &match_map, .help = "packets on the wire" },
 	{ "count", G_COMPARE, 0, .help = "how many of `packets`" },
 	{ "during", G_LABEL, G_OF_FAULT, .help = "traffic: while that fault was active" },
-	{ "errors", G_COMPARE, G_PERCENT, .help = "traffic: messages that failed" },
+	{ "errors", G_COMPARE, 0, .help = "traffic: messages that failed" },
 	{ "gap", G_COMPARE, G_TIME, .help = "traffic: longest time without a completion" },
 	{ "p50", G_COMPARE, G_TIME, .help = "traffic: median latency" },
 	{ "p99", G_COMPARE, G_TIME, .help = "traffic: latency that 1 in 100 exceeds" },
@@ -367,7 +368,7 @@ static const struct gkey recover_keys[] = {
 
 static const struct gkey repeat_keys[] = {
 	{ "times", G_NUMBER, G_REQUIRED | G_NO_REF, .min = 1, .max = 100000, .help = "how often" },
-	{ "passes", G_COMPARE, G_PERCENT, .help = "how many rounds have to hold; default all" },
+	{ "passes", G_COMPARE, 0, .help = "how many rounds have to hold; default all" },
 	{ "steps", G_STEPS, G_REQUIRED, .help = "what is repeated" },
 	END,
 };

@@ -69,7 +69,6 @@ enum {
 	G_SEVERAL = 1 << 4,   /* an agent with several QPs stands for all of them */
 	/* G_COMPARE, G_MEASURE */
 	G_TIME = 1 << 5,      /* values are durations */
-	G_PERCENT = 1 << 6,   /* "5%" may stand here */
 	/* G_ATTRS */
 	G_UNBOUNDED = 1 << 7, /* values out of range are what the scenario wants to see refused */
 	G_AGENTS = 1 << 8,    /* an agent's name holds that side's own values */

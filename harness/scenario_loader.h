@@ -68,7 +68,7 @@ void words_add_table(struct word_list *w, const struct name_table *table);
 void words_add_object(struct word_list *w, const json_t *object);
 /* "did you mean `x`? allowed: a, b, c". Returns buf, or NULL when there is no word. */
 const char *words_hint(const struct word_list *w, const char *text, char *buf, size_t size);
-#define HINT_SIZE 512
+#define HINT_SIZE 1024
 
 /* scenario_sweep.c */
 /* How many cases there are (1 without a sweep); 0 when the sweep is wrong. */

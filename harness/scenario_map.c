@@ -52,7 +52,7 @@ json_t *map_parse(struct loader *l, struct ynode *n, const struct gmap *m)
 		complain(l, n, NULL, "%s is a map of keys, found %s", m->what, node_shown(n, shown, sizeof(shown)));
 		return NULL;
 	}
-	for (size_t i = 0; i < n->n; i++) {
+	for (size_t i = 0; i < n->n && l->n_mistakes < MISTAKES_MAX; i++) {
 		struct ynode *key = n->kids[i]->key;
 
 		if (!n->kids[i]->bad && !key_find(m->keys, key->text) && !key_find(m->also, key->text))

@@ -185,10 +185,10 @@ static const char compare_hint_time[] = "`\"<= 100ms\"`, `1ms..5ms`, `\"<= 3 x b
 
 struct operand {
 	json_t *value;
-	bool time, percent;
+	bool time;
 };
 
-/* One side of a comparison: 3, 100ms, 5%, a.max_send_wr + 1. false after a complaint. */
+/* One side of a comparison: 3, 100ms, a.max_send_wr + 1. false after a complaint. */
 static bool read_operand(struct loader *l, struct ynode *n, const char *text, size_t off, size_t len, const struct gkey *k,
 			 struct operand *ret)
 {
@@ -201,19 +201,13 @@ static bool read_operand(struct loader *l, struct ynode *n, const char *text, si
 		goto wrong;
 	memcpy(part, text + off, len);
 	part[len] = '\0';
-	if (len > 1 && part[len - 1] == '%' && read_u64(part, len - 1, &value) == A_NUMBER && value <= 100) {
-		ret->percent = true;
-	} else if (!units_parse_duration(part, &value) && value <= INT64_MAX) {
+	if (!units_parse_duration(part, &value) && value <= INT64_MAX) {
 		ret->time = true;
 	} else if (read_u64(part, len, &value) != A_NUMBER || value > INT64_MAX) {
 		ret->value = parse_ref(l, n, part, off, &is_ref);
 		if (is_ref)
 			return ret->value != NULL;
 		goto wrong;
-	}
-	if (ret->percent && !(k->flags & G_PERCENT)) {
-		complain_part(l, n, off, len, NULL, "`%s` is no percentage", k->name);
-		return false;
 	}
 	if (ret->time && !(k->flags & G_TIME)) {
 		complain_part(l, n, off, len, compare_hint_count, "`%s` is a count, found the duration `%s`", k->name, part);
@@ -256,8 +250,6 @@ static json_t *compare_range(struct loader *l, struct ynode *n, const char *text
 		json_object_set(cmp, "max", high.value);
 	if (low.time)
 		json_object_set_new(cmp, "unit", json_string("ns"));
-	else if (low.percent)
-		json_object_set_new(cmp, "unit", json_string("%"));
 free_low:
 	json_decref(low.value);
 	json_decref(high.value);
@@ -300,7 +292,7 @@ json_t *parse_compare(struct loader *l, struct ynode *n, const struct gkey *k)
 	}
 	if (!read_operand(l, n, text, off, len, k, &o))
 		return NULL;
-	if (before ? o.time || o.percent : unit_missing(l, n, off, len, k, &o)) {
+	if (before ? o.time : unit_missing(l, n, off, len, k, &o)) {
 		if (before)
 			complain_part(l, n, off, len, "`\"<= 3 x before\"`", "`x before` takes a plain number");
 		json_decref(o.value);
@@ -309,8 +301,8 @@ json_t *parse_compare(struct loader *l, struct ynode *n, const struct gkey *k)
 	cmp = json_pack("{s:s,s:o}", "op", op, "value", o.value);
 	if (before)
 		json_object_set_new(cmp, "before", json_true());
-	if (o.time || o.percent)
-		json_object_set_new(cmp, "unit", json_string(o.time ? "ns" : "%"));
+	if (o.time)
+		json_object_set_new(cmp, "unit", json_string("ns"));
 	return cmp;
 }
 

@@ -158,7 +158,6 @@ static json_t *step_parse(struct loader *l, struct ynode *n)
 {
 	struct ynode *arg;
 	const struct gstep *s;
-	unsigned line, col;
 	json_t *out;
 
 	if (n->kind != YNODE_MAP || !n->n) {
@@ -184,12 +183,11 @@ static json_t *step_parse(struct loader *l, struct ynode *n)
 	out = argument_parse(l, arg, s);
 	if (!out)
 		return NULL;
-	source_place(l->source, l->len, arg->key->pos, &line, &col);
 	json_object_set_new(out, "do", json_string(s->name));
-	json_object_set_new(out, "line", json_integer(line));
-	json_object_set_new(out, "col", json_integer(col));
+	json_object_set_new(out, "line", json_integer(arg->key->line));
+	json_object_set_new(out, "col", json_integer(arg->key->col));
 	if (arg->kind == YNODE_MAP)
-		add_label(l, arg, s, out, line);
+		add_label(l, arg, s, out, arg->key->line);
 	return out;
 }
 
@@ -210,7 +208,7 @@ json_t *parse_steps(struct loader *l, struct ynode *n, const struct gkey *k)
 		return NULL;
 	}
 	out = json_array();
-	for (size_t i = 0; i < n->n; i++) {
+	for (size_t i = 0; i < n->n && l->n_mistakes < MISTAKES_MAX; i++) {
 		json_t *step = n->kids[i]->bad ? NULL : step_parse(l, n->kids[i]);
 
 		if (step)

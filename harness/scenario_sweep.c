@@ -64,7 +64,7 @@ static bool check_row(struct loader *l, struct ynode *first, struct ynode *row)
 		complain(l, row, NULL, "a row of `sweep` is a map");
 		return false;
 	}
-	if (!check_keys(l, row))
+	if (!check_keys(l, row) || first->kind != YNODE_MAP)
 		return false;
 	for (size_t i = 0; i < first->n; i++) {
 		if (ynode_get(row, first->kids[i]->key->text))

@@ -137,7 +137,8 @@ static value_reader *const readers[NUM_GTYPES] = {
 
 json_t *value_parse(struct loader *l, struct ynode *n, const struct gkey *k)
 {
-	if (n->bad)
+	/* A file with very many mistakes is not read to its end. */
+	if (n->bad || l->n_mistakes >= MISTAKES_MAX)
 		return NULL;
 	n = sweep_resolve(l, n);
 	if (!n || n->bad || !readers[k->type])

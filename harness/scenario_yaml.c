@@ -14,7 +14,10 @@ struct builder {
 	size_t depth;
 	struct ynode *pending_key[YTREE_MAX_DEPTH];
 	bool had_document;
+	const char *source;
 	size_t source_len;
+	size_t cursor;             /* how far lines and columns have been counted */
+	unsigned line, col;
 	struct ytree_error *error;
 };
 
@@ -139,6 +142,23 @@ static int place(struct builder *b, struct ynode *n)
 	return add_kid(parent, n);
 }
 
+/* Tokens come in file order, so that the file is walked once. */
+static void count_to(struct builder *b, struct ynode *n)
+{
+	if (n->pos < b->cursor)
+		return;
+	for (; b->cursor < n->pos; b->cursor++) {
+		if (b->source[b->cursor] == '\n') {
+			b->line++;
+			b->col = 1;
+		} else if (((unsigned char)b->source[b->cursor] & 0xc0) != 0x80) {
+			b->col++;
+		}
+	}
+	n->line = b->line;
+	n->col = b->col;
+}
+
 static size_t mark_pos(const struct fy_mark *m, size_t len)
 {
 	return m && m->input_pos <= len ? m->input_pos : len;
@@ -152,6 +172,7 @@ static void set_place(struct builder *b, struct ynode *n, struct fy_token *token
 	if (start) {
 		n->pos = mark_pos(start, b->source_len);
 		n->span = end && end->input_pos > n->pos ? mark_pos(end, b->source_len) - n->pos : 1;
+		count_to(b, n);
 		return;
 	}
 	/* An empty value has no token: it stands where its key does. */
@@ -172,6 +193,7 @@ static int open_node(struct builder *b, enum ynode_kind kind, struct fy_token *t
 	if (!n)
 		return -ENOMEM;
 	set_place(b, n, token);
+	n->flow = token && n->pos < b->source_len && strchr("{[", b->source[n->pos]);
 	if (b->depth == YTREE_MAX_DEPTH)
 		return broken(b->error, n->pos, 1, NULL, "nested deeper than %d levels", YTREE_MAX_DEPTH);
 	rc = place(b, n);
@@ -290,10 +312,15 @@ static int syntax_error(struct builder *b, struct fy_diag *diag, const char *sou
 		return broken(b->error, b->source_len, 1, NULL, "not YAML");
 	size_t pos = place_to_pos(source, b->source_len, e->line, e->column);
 
+	char hint[160] = "";
+
+	if (e->msg && strstr(e->msg, "flow") && b->depth && b->stack[b->depth - 1]->flow)
+		snprintf(hint, sizeof(hint), "the bracket of line %u is open; inside { } and [ ] quote what holds one of { } [ ] , # as in \"p[7].a\"",
+			 b->stack[b->depth - 1]->line);
 	/* The parser notices a missing bracket at the end of the file; the person looks for the one that was opened. */
 	if (e->msg && strstr(e->msg, "closing bra") && b->depth)
 		pos = b->stack[b->depth - 1]->pos;
-	return broken(b->error, pos, 1, NULL, "%s", e->msg ? e->msg : "not YAML");
+	return broken(b->error, pos, 1, *hint ? hint : NULL, "%s", e->msg ? e->msg : "not YAML");
 }
 
 /* libfyaml ends a scalar at an invalid or control character without a word, so they are looked for first. */
@@ -324,7 +351,7 @@ static int check_bytes(const char *source, size_t len, struct ytree_error *e)
 int ytree_parse(const char *source, size_t len, struct ytree *ret, struct ytree_error *ret_error)
 {
 	struct ytree tree = { 0 };
-	struct builder b = { .tree = &tree, .source_len = len, .error = ret_error };
+	struct builder b = { .tree = &tree, .source = source, .source_len = len, .line = 1, .col = 1, .error = ret_error };
 	struct fy_diag_cfg diag_cfg;
 	struct fy_diag *diag;
 	struct fy_parser *parser;
@@ -337,6 +364,9 @@ int ytree_parse(const char *source, size_t len, struct ytree *ret, struct ytree_
 	rc = check_bytes(source, len, ret_error);
 	if (rc)
 		return rc;
+	/* A byte order mark is no character of the first line. */
+	if (len >= 3 && !memcmp(source, "\xef\xbb\xbf", 3))
+		b.cursor = 3;
 	fy_diag_cfg_default(&diag_cfg);
 	diag_cfg.fp = NULL;
 	diag_cfg.level = FYET_ERROR;

@@ -28,9 +28,11 @@ struct ynode {
 	char *text;            /* SCALAR: unescaped, "" for null */
 	bool plain;            /* SCALAR: written without quotes and not as a block */
 	bool exact;            /* SCALAR: the text stands in the source as it is, so that offsets in it are offsets there */
+	bool flow;             /* MAP, LIST: written with a bracket */
 	bool bad;              /* already complained about: skip it */
 	size_t pos;            /* of the first character, in bytes */
 	size_t span;           /* bytes; for a map or list: of its first token */
+	unsigned line, col;    /* of pos, from 1; 0 for a value that is not there */
 	struct ynode **kids;
 	size_t n, cap;
 	struct ynode *next;    /* of all nodes of the tree */

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Golden tests, run from the top of the tree: each good/NAME.yaml loads into what good/NAME.json holds; each
+ * mistakes/NAME.yaml is refused with exactly the text of mistakes/NAME.txt. With QPDRILL_GOLDEN=write the files are written anew
+ * (and looked at before they are committed).
+ */
+#include "scenario.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "json.h"
+#include "scenario_grammar.h"
+#include "test.h"
+
+#define FOLDER "harness/testdata/scenario"
+
+static bool writes_golden(void)
+{
+	const char *v = getenv("QPDRILL_GOLDEN");
+
+	return v && !strcmp(v, "write");
+}
+
+static char *read_text(const char *path)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = fopen(path, "r"), *out;
+	int c;
+
+	if (!f)
+		return NULL;
+	out = open_memstream(&text, &size);
+	while (out && (c = fgetc(f)) != EOF)
+		fputc(c, out);
+	if (out)
+		fclose(out);
+	fclose(f);
+	return text;
+}
+
+static char *with_suffix(const char *path, const char *suffix)
+{
+	char *out;
+
+	return asprintf(&out, "%.*s%s", (int)(strlen(path) - strlen(".yaml")), path, suffix) < 0 ? NULL : out;
+}
+
+static void check_mistake(const struct scenario_path *p)
+{
+	struct scenario s;
+	struct diag d = { 0 };
+	char *source = read_text(p->path), *golden_path = with_suffix(p->path, ".txt"), *golden, *name;
+	struct stat st;
+
+	CU_ASSERT_FATAL(source && golden_path && !stat(p->path, &st) && asprintf(&name, "%s.yaml", p->id) > 0);
+	int rc = scenario_load_text(source, (size_t)st.st_size, name, p->id, &s, &d);
+
+	ROW_ASSERT(rc == -EINVAL, "%s was loaded", p->id);
+	ROW_ASSERT(d.errors > 0, "%s has no mistakes", p->id);
+	if (!rc)
+		scenario_release(&s);
+	if (writes_golden()) {
+		FILE *f = fopen(golden_path, "w");
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+		fputs(d.text, f);
+		fclose(f);
+	}
+	golden = read_text(golden_path);
+	ROW_ASSERT(golden && d.text && !strcmp(golden, d.text), "%s gave\n%s", p->id, d.text);
+	free(golden);
+	free(name);
+	free(source);
+	free(golden_path);
+	diag_release(&d);
+}
+
+static void mistakes_are_refused(void)
+{
+	struct scenario_path *paths;
+	size_t n;
+	struct error e = { "" };
+
+	CU_ASSERT_EQUAL_FATAL(scenario_find(FOLDER "/mistakes", &paths, &n, &e), 0);
+	CU_ASSERT(n >= 40);
+	for (size_t i = 0; i < n; i++)
+		check_mistake(&paths[i]);
+	scenario_paths_free(paths, n);
+}
+
+static json_t *as_json(const struct scenario *s)
+{
+	json_t *cases = json_array();
+
+	for (size_t i = 0; i < s->n_cases; i++)
+		json_array_append_new(cases, json_pack("{s:s,s:O?,s:O}", "id", s->cases[i].id, "sweep", s->cases[i].sweep, "doc", s->cases[i].doc));
+	return cases;
+}
+
+static void check_good(const struct scenario_path *p)
+{
+	struct scenario s;
+	struct diag d = { 0 };
+	struct error e = { "" };
+	char *golden_path = with_suffix(p->path, ".json");
+	json_t *golden = NULL, *got;
+	int rc = scenario_load(p->path, p->id, &s, &d, &e);
+
+	ROW_ASSERT(!rc && !d.errors, "%s: %s\n%s", p->id, e.text, d.text ? d.text : "");
+	diag_release(&d);
+	if (!rc) {
+		got = as_json(&s);
+		if (writes_golden())
+			json_save(golden_path, got, &e);
+		ROW_ASSERT(!json_load(golden_path, &golden, &e), "%s", e.text);
+		ROW_ASSERT(json_equal(golden, got), "%s differs from %s", p->id, golden_path);
+		json_decref(golden);
+		json_decref(got);
+		scenario_release(&s);
+	}
+	free(golden_path);
+}
+
+static void good_files_load(void)
+{
+	struct scenario_path *paths;
+	size_t n;
+	struct error e = { "" };
+
+	CU_ASSERT_EQUAL_FATAL(scenario_find(FOLDER "/good", &paths, &n, &e), 0);
+	CU_ASSERT(n >= 3);
+	for (size_t i = 0; i < n; i++)
+		check_good(&paths[i]);
+	scenario_paths_free(paths, n);
+}
+
+/* Body of a file that is otherwise right; what it says of line and column. */
+static const struct {
+	const char *body, *place;
+} places[] = {
+	{ "steps: [ { connect: }, { wait: 20 } ]\n", "f:3:32: error: a duration is wanted for `wait`: `20` has no unit" },
+	{ "steps:\n  - post: { at: a, op: SEND, count: -1 }\n", "f:4:37: error: `count` may not be negative" },
+	{ "steps:\n  - post: { at: a, op: SEND, count: 99999999999999999999 }\n", "f:4:37: error: 99999999999999999999 does not fit into 64 bits" },
+	{ "steps:\n  - post: { at: a, op: SEND, size: 99GiB }\n", "f:4:36: error: 99GiB is out of range for `size`" },
+	{ "steps:\n  - post: { at: a@1, op: SEND }\n", "f:4:18: error: `a@1`: an earlier life cannot act any more" },
+	{ "steps:\n  - expect: { at: a@x, qp: RTS }\n", "f:4:20: error: `a@x`: a life is `@1`, `@2`..." },
+	{ "steps:\n  - post: { at: a.send, op: SEND }\n", "f:4:19: error: `a.send`: an end is wanted here, not one of its queues" },
+	{ "steps:\n  - post: { at: [a, a], op: SEND }\n", "f:4:21: error: `a` is there twice" },
+	{ "steps:\n  - post: { at: {}, op: SEND }\n", "f:4:17: error: an end or a list of them is wanted, found a map" },
+	{ "steps:\n  - connect: { from: a }\n", "f:4:16: error: `from` is of rdma_cm: verbs know no such thing" },
+	{ "steps:\n  - expect: { at: a, wc: [] }\n", "f:4:26: error: an empty pattern" },
+	{ "steps:\n  - expect: { at: a, wc: SUCCESS x 0 }\n", "f:4:36: error: `x 0` stands for nothing: leave the item out" },
+	{ "steps:\n  - expect: { at: a, wc: SUCCESS | }\n", "f:4:35: error: a WC status is wanted here" },
+	{ "steps:\n  - wait: ${x\n", "f:4:11: error: `${` without its end" },
+	{ "sweep: { x: 1 }\nsteps:\n  - wait: 1s\n", "f:3:13: error: a swept name in a map has a list of values" },
+	{ "sweep: { x: [\"${x}\"] }\nsteps:\n  - wait: \"${x}\"\n", "f:3:15: error: `${}` cannot stand in the sweep itself" },
+	{ "sweep: [ { x: a/b }, { x: a b } ]\nsteps:\n  - post: { at: a, op: SEND, as: \"${x}\" }\n", "f:3:1: error: two cases of this sweep have the same id `f~x=a_b`" },
+	{ "sweep: { x: [1, 1] }\nsteps:\n  - wait: \"${x}ms\"\n", "f:3:1: error: two cases of this sweep have the same id `f~x=1`" },
+	{ "agents: { x: { device: a }, b: }\nsteps:\n  - connect:\n",
+	  "f:3:1: error: the default pair is of agents `a` and `b`: the file has to say its `pairs`" },
+	{ "agents: { a: , x: }\npairs: { p: { ends: [a, x] } }\nsteps:\n  - connect:\n",
+	  "f:3:16: error: on which device is agent `x`? only `a` and `b` have a default" },
+	{ "agents: { timeout: { device: a }, b: }\npairs: { p: { ends: [timeout, b] } }\nsteps:\n  - connect:\n",
+	  "f:3:11: error: `timeout` is an attribute of QPs: under `qp:` it could mean either" },
+	{ "pairs: { p: { ends: [a, a] } }\nsteps:\n  - connect:\n", "f:3:25: error: `a` is there twice" },
+	{ "pairs: { srq: { ends: [a, b] } }\nsteps:\n  - connect:\n", "f:3:10: error: `srq` has a meaning of its own in ends" },
+	{ "pairs: { p: { ends: [a, b], count: 5000 } }\nsteps:\n  - connect:\n", "f:3:36: error: 5000 is out of range for `count`" },
+	{ "cq: { x: { at: a } }\nmr: { x: { at: a } }\nsteps:\n  - connect:\n", "f:4:7: error: `x` is a cq already" },
+	{ "qp: { dest_qpn: 17 }\nsteps:\n  - connect:\n", "f:3:7: error: `dest_qpn` is handed over when the ends connect" },
+	{ "qp: { timeout: a.timeout }\nsteps:\n  - connect:\n", "f:3:16: error: a number is wanted for `timeout`, found `a.timeout`" },
+	{ "steps:\n  - modify: { at: a, set: { type: RC } }\n", "f:4:29: error: `type` is fixed when a QP is created" },
+	{ "steps:\n  - modify: { at: a, set: { limit: 1 } }\n", "f:4:29: error: `limit` is an attribute of an SRQ" },
+	{ "steps:\n  - repeat: { times: 0, steps: [ { connect: } ] }\n", "f:4:22: error: 0 is out of range for `times`" },
+	{ "steps:\n  - together: [ { connect: } ]\n", "f:4:5: error: `together` is a list of at least two steps" },
+	{ "steps:\n  - together: [ { wait: 1s }, { connect: } ]\n", "f:4:19: error: `wait` cannot stand in `together`" },
+	{ "steps:\n  - allow: { at: a, event: COMM_EST, for: 1s }\n", "f:4:38: error: `allow` takes no `for`" },
+	{ "steps:\n  - expect: { any: [ { at: a, wc: none }, { at: a, qp: ERR } ] }\n", "f:4:35: error: `wc: none` wants `for:`" },
+	{ "steps:\n  - expect: { any: [ { at: a, qp: ERR } ] }\n", "f:4:20: error: `any` is a list of at least 2 maps" },
+	{ "steps:\n  - post_recv: { at: a, as: r }\n  - expect: { of: r, wc: SUCCESS }\n", "f:5:22: error: completions of receives are `recv_wc`" },
+	{ "steps:\n  - expect: { packets: { class: ackk }, count: 1 }\n", "f:4:33: error: `ackk` cannot stand under `class`" },
+	{ "steps:\n  - expect: { packets: { class: ack } }\n", "f:4:15: error: `packets` wants `count` beside it" },
+	{ "steps:\n  - fault: { stale_peer: { at: a, use: never } }\n", "f:4:40: error: no earlier step is named `never`" },
+	{ "steps:\n  - fault: { psn_mismatch: { at: a } }\n", "f:4:14: error: fault `psn_mismatch`" },
+	{ "steps:\n  - fault: { netem: { at: a, loss: 5 } }\n", "f:4:36: error: a percentage from 0% to 100% is wanted for `loss`, found `5`" },
+	{ "steps:\n  - modify: { at: a, to: ERR }\n    post: { at: a, op: SEND }\n", "f:5:5: error: a second key `post` in one step, beside `modify`" },
+	{ "title: again\nsteps:\n  - connect:\n", "f:3:1: error: `title` is there twice; first in line 2" },
+	{ "requires: wire\nsteps: connect\n", "f:4:1: error: steps are a list of at least one, found `connect`" },
+};
+
+static void places_are_exact(void)
+{
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		struct scenario s;
+		struct diag d = { 0 };
+		char *text;
+
+		CU_ASSERT_FATAL(asprintf(&text, "qpdrill: 1\ntitle: t\n%s", places[i].body) > 0);
+		int rc = scenario_load_text(text, strlen(text), "f", "f", &s, &d);
+
+		ROW_ASSERT(rc == -EINVAL, "row %zu was loaded:\n%s", i, text);
+		ROW_ASSERT(d.text && !strncmp(d.text, places[i].place, strlen(places[i].place)), "row %zu:\n%sgave\n%s", i, text, d.text ? d.text : "nothing");
+		if (!rc)
+			scenario_release(&s);
+		diag_release(&d);
+		free(text);
+	}
+}
+
+/* What looks like a mistake and is none. */
+static void these_are_right(void)
+{
+	static const char *const bodies[] = {
+		"qp: { timeout: 0, retry_cnt: 0 }\nsteps:\n  - post: { at: a, op: SEND, as: w }\n  - expect: { of: w, wc: RETRY_EXC_ERR }\n",
+		"qp: { timeout: 0 }\nsteps:\n  - post: { at: a, op: SEND, as: w }\n  - modify: { at: a, set: { timeout: 9 } }\n"
+		"  - expect: { of: w, wc: RETRY_EXC_ERR }\n",
+		"qp: { timeout: 0 }\nsteps:\n  - post: { at: a, op: SEND, as: w }\n  - expect: { of: w, wc: RETRY_EXC_ERR | WR_FLUSH_ERR }\n",
+		"qp: { b: { timeout: 0 } }\nsteps:\n  - expect: { at: a, wc: RETRY_EXC_ERR }\n",
+		"steps:\n  - modify: { at: a, set: { retry_cnt: 99, path_mtu: 17 } }\n",
+		"steps:\n  - expect: { at: \"*\", qp: RTS }\n  - expect: { at: \"*.a\", qp: RTS }\n",
+		"steps:\n  - post: { at: a, op: WRITE, size: a.max_inline_data + 1 }\n",
+		"refs: []\ntags: x\nrequires: srq\nsteps:\n  - connect: {}\n",
+		"steps:\n  - post: { at: a, op: SEND, as: 'quoted' }\n  - expect: { of: quoted, wc: 'SUCCESS' }\n",
+	};
+
+	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+		struct scenario s = { 0 };
+		struct diag d = { 0 };
+		char *text;
+
+		CU_ASSERT_FATAL(asprintf(&text, "qpdrill: 1\ntitle: t\n%s", bodies[i]) > 0);
+		ROW_ASSERT(!scenario_load_text(text, strlen(text), "f", "f", &s, &d), "row %zu:\n%s", i, d.text ? d.text : "");
+		ROW_ASSERT(!d.errors && !d.warnings, "row %zu", i);
+		scenario_release(&s);
+		diag_release(&d);
+		free(text);
+	}
+}
+
+static void hostile_input_is_bounded(void)
+{
+	static const struct {
+		const char *head, *repeated, *tail;
+		size_t times;
+		const char *says;
+	} rows[] = {
+		{ "qpdrill: 1\ntitle: t\nsteps: ", "[", "", 100000, "nested deeper than 32 levels" },
+		{ "qpdrill: 1\ntitle: t\nsteps: [", "{bogus: 1},", "]\n", 20000, "more mistakes than the 100 that are shown" },
+		{ "qpdrill: 1\ntitle: t\nsteps:\n", "  - wait: 1s\n", "", 5000, "more than 4096 steps" },
+		{ "qpdrill: 1\ntitle: t\nsweep: { x: [", "1,", "] }\nsteps:\n  - connect:\n", 5000, "more than 4096 cases" },
+		{ "qpdrill: 1\ntitle: ", "x", "\n", 1 << 21, "at most 1048576 are read" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct scenario s;
+		struct diag d = { 0 };
+		char *text = NULL;
+		size_t size;
+		FILE *f = open_memstream(&text, &size);
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+		fputs(rows[i].head, f);
+		for (size_t k = 0; k < rows[i].times; k++)
+			fputs(rows[i].repeated, f);
+		fputs(rows[i].tail, f);
+		fclose(f);
+		ROW_ASSERT(scenario_load_text(text, size, "f", "f", &s, &d) == -EINVAL, "row %zu was loaded", i);
+		ROW_ASSERT(d.text && strstr(d.text, rows[i].says), "row %zu gave\n%.2000s", i, d.text ? d.text : "");
+		diag_release(&d);
+		free(text);
+	}
+}
+
+static void ids_come_from_paths(void)
+{
+	struct scenario_path *paths;
+	struct error e = { "" };
+	size_t n;
+
+	CU_ASSERT_EQUAL_FATAL(scenario_find(FOLDER "/", &paths, &n, &e), 0);
+	CU_ASSERT(n > 40);
+	for (size_t i = 1; i < n; i++)
+		ROW_ASSERT(strcmp(paths[i - 1].path, paths[i].path) < 0, "%s is out of order", paths[i].path);
+	CU_ASSERT_STRING_EQUAL(paths[0].id, "good/combinations");
+	CU_ASSERT_STRING_EQUAL(paths[0].path, FOLDER "/good/combinations.yaml");
+	scenario_paths_free(paths, n);
+
+	CU_ASSERT_EQUAL_FATAL(scenario_find(FOLDER "/good/rows.yaml", &paths, &n, &e), 0);
+	CU_ASSERT_EQUAL(n, 1);
+	CU_ASSERT_STRING_EQUAL(paths[0].id, "rows");
+	scenario_paths_free(paths, n);
+
+	CU_ASSERT_EQUAL(scenario_find(FOLDER "/none.yaml", &paths, &n, &e), -ENOENT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "none.yaml"));
+}
+
+/* The root of an id is the nearest folder named scenarios; profiles are no scenarios. */
+static void ids_below_scenarios(void)
+{
+	char dir[] = "/tmp/qd-find-XXXXXX", path[128];
+	static const char *const folders[] = { "", "/scenarios", "/scenarios/core", "/scenarios/profiles" };
+	static const char *const files[] = { "/scenarios/core/x.yaml", "/scenarios/profiles/rxe.yaml", "/scenarios/core/README.md" };
+	struct scenario_path *paths;
+	struct error e = { "" };
+	size_t n;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+	for (size_t i = 1; i < 4; i++) {
+		snprintf(path, sizeof(path), "%s%s", dir, folders[i]);
+		mkdir(path, 0700);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s%s", dir, files[i]);
+		FILE *f = fopen(path, "w");
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+		fclose(f);
+	}
+	CU_ASSERT_EQUAL_FATAL(scenario_find(dir, &paths, &n, &e), 0);
+	CU_ASSERT_EQUAL(n, 1);
+	CU_ASSERT_STRING_EQUAL(paths[0].id, "scenarios/core/x");
+	scenario_paths_free(paths, n);
+	snprintf(path, sizeof(path), "%s%s", dir, files[0]);
+	CU_ASSERT_EQUAL_FATAL(scenario_find(path, &paths, &n, &e), 0);
+	CU_ASSERT_STRING_EQUAL(paths[0].id, "core/x");
+	scenario_paths_free(paths, n);
+	for (size_t i = 3; i-- > 0;) {
+		snprintf(path, sizeof(path), "%s%s", dir, files[i]);
+		unlink(path);
+	}
+	for (size_t i = 4; i-- > 0;) {
+		snprintf(path, sizeof(path), "%s%s", dir, folders[i]);
+		rmdir(path);
+	}
+}
+
+static void an_unreadable_file_is_an_error(void)
+{
+	struct scenario s;
+	struct diag d = { 0 };
+	struct error e = { "" };
+
+	CU_ASSERT_EQUAL(scenario_load("/nonexistent/x.yaml", "x", &s, &d, &e), -ENOENT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "/nonexistent/x.yaml"));
+	CU_ASSERT_PTR_NULL(d.text);
+}
+
+static bool has_path(const json_t *schema, const char *const *path)
+{
+	for (; *path; path++)
+		schema = json_object_get(schema, *path);
+	return schema != NULL;
+}
+
+/* Every key of the grammar is in the schema: it is what the loader reads. */
+static void the_schema_knows_every_key(void)
+{
+	json_t *schema = scenario_schema();
+	const json_t *step = json_object_get(json_object_get(json_object_get(schema, "$defs"), "step"), "properties");
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(schema);
+	CU_ASSERT_STRING_EQUAL(json_str(schema, "$schema"), "https://json-schema.org/draft/2020-12/schema");
+	for (const struct gkey *k = grammar_file.keys; k->name; k++) {
+		ROW_ASSERT(has_path(schema, (const char *const[]){ "properties", k->name, "description", NULL }), "%s", k->name);
+		ROW_ASSERT(json_has(schema, "required", k->name) == !!(k->flags & G_REQUIRED), "%s", k->name);
+	}
+	for (const struct gstep *s = grammar_steps; s->name; s++) {
+		const json_t *one = json_object_get(step, s->name);
+
+		ROW_ASSERT(one && json_str(one, "description"), "step %s", s->name);
+		if (s->arg != GSTEP_MAP && s->arg != GSTEP_EXPECT)
+			continue;
+		for (const struct gkey *k = s->map.keys; k && k->name; k++)
+			ROW_ASSERT(has_path(one, (const char *const[]){ "properties", k->name, NULL }), "%s in %s", k->name, s->name);
+		for (const struct gkey *k = s->map.also; k && k->name; k++)
+			ROW_ASSERT(has_path(one, (const char *const[]){ "properties", k->name, NULL }), "%s in %s", k->name, s->name);
+	}
+	ROW_ASSERT(has_path(step, (const char *const[]){ "fault", "properties", "missing_receive", "properties", "at", NULL }), "faults");
+	CU_ASSERT_FALSE(json_bool(schema, "additionalProperties", true));
+	json_decref(schema);
+}
+
+static void every_key_has_help(void)
+{
+	for (const struct gkey *k = grammar_file.keys; k->name; k++)
+		ROW_ASSERT(k->help && k->help[0] && k->type > G_INVALID && k->type < NUM_GTYPES, "%s", k->name);
+	for (const struct gstep *s = grammar_steps; s->name; s++) {
+		ROW_ASSERT(s->help && s->help[0], "step %s", s->name);
+		for (const struct gkey *k = s->map.keys; k && k->name; k++)
+			ROW_ASSERT(k->help && k->help[0], "%s in %s", k->name, s->name);
+	}
+}
+
+static void statement_numbers(void)
+{
+	static const struct {
+		const char *number;
+		bool known, applies;
+	} rows[] = {
+		{ "C9-130", true, true },   { "C9-131", false, false },	 { "o11-5.2.5", true, true }, { "CA17-1", true, true },	    { "CA17-46", true, true },
+		{ "CA17-47", false, false }, { "CA17-0", false, false }, { "C11-13", true, false },   { "C9-222.1.1", true, true }, { "c9-130", false, false },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		bool applies, known = grammar_statement(rows[i].number, &applies);
+
+		ROW_ASSERT(known == rows[i].known && (!known || applies == rows[i].applies), "%s", rows[i].number);
+	}
+}
+
+static const struct test_case cases[] = {
+	{ "good files load", good_files_load },
+	{ "mistakes are refused, each with its golden text", mistakes_are_refused },
+	{ "places are exact", places_are_exact },
+	{ "these are right", these_are_right },
+	{ "hostile input is bounded", hostile_input_is_bounded },
+	{ "ids come from paths", ids_come_from_paths },
+	{ "ids below scenarios", ids_below_scenarios },
+	{ "an unreadable file is an error", an_unreadable_file_is_an_error },
+	{ "the schema knows every key", the_schema_knows_every_key },
+	{ "every key has help", every_key_has_help },
+	{ "statement numbers", statement_numbers },
+};
+
+TEST_MAIN("scenario", cases)
