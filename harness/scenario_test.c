@@ -53,7 +53,7 @@ static void check_mistake(const struct scenario_path *p)
 {
 	struct scenario s;
 	struct diag d = { 0 };
-	char *source = read_text(p->path), *golden_path = with_suffix(p->path, ".txt"), *golden, *name;
+	char *source = read_text(p->path), *golden_path = with_suffix(p->path, ".txt"), *golden, *name = NULL;
 	struct stat st;
 
 	CU_ASSERT_FATAL(source && golden_path && !stat(p->path, &st) && asprintf(&name, "%s.yaml", p->id) > 0);
@@ -215,8 +215,7 @@ static void these_are_right(void)
 {
 	static const char *const bodies[] = {
 		"qp: { timeout: 0, retry_cnt: 0 }\nsteps:\n  - post: { at: a, op: SEND, as: w }\n  - expect: { of: w, wc: RETRY_EXC_ERR }\n",
-		"qp: { timeout: 0 }\nsteps:\n  - post: { at: a, op: SEND, as: w }\n  - modify: { at: a, set: { timeout: 9 } }\n"
-		"  - expect: { of: w, wc: RETRY_EXC_ERR }\n",
+		"qp: { timeout: 0 }\nsteps:\n  - post: { at: a, op: SEND, as: w }\n  - modify: { at: a, set: { timeout: 9 } }\n  - expect: { of: w, wc: RETRY_EXC_ERR }\n",
 		"qp: { timeout: 0 }\nsteps:\n  - post: { at: a, op: SEND, as: w }\n  - expect: { of: w, wc: RETRY_EXC_ERR | WR_FLUSH_ERR }\n",
 		"qp: { b: { timeout: 0 } }\nsteps:\n  - expect: { at: a, wc: RETRY_EXC_ERR }\n",
 		"steps:\n  - modify: { at: a, set: { retry_cnt: 99, path_mtu: 17 } }\n",
