@@ -84,6 +84,8 @@ static void skip_post(struct planner *p, const json_t *step)
 
 	if (op && !strcmp(op, "BIND_MW"))
 		need(p, "mw", "post BIND_MW");
+	if (json_object_get(step, "addr"))
+		skip(p, "post addr is not in this build");
 	json_array_foreach (json_object_get(step, "members"), i, member)
 		skip_post(p, member);
 }
