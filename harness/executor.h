@@ -51,10 +51,14 @@ struct executor_ops {
 extern const struct executor_ops executor_native;
 extern const struct executor_ops executor_guest;
 
-/* `qpdrill inner RUNDIR CHANNEL`: the inner controller's side. Lines on the channel:
- *   outer -> inner  {"case":"ID"}            run it          {"bye":true}            leave and power off
+/* `qpdrill inner RUNDIR CHANNEL`: the inner controller's side. What it is to know lies in RUNDIR/inner.json ({"boot","launch","rdma_core","keep",
+ * "verbose"}). Lines on the channel:
+ *   outer -> inner  {"case":"ID","dir":"cases/ID"}   run it (dir is below RUNDIR)         {"bye":true}   leave and power off
+ *                   {"spawn":N} {"memory":true}      measure (qpdrill bench)
  *   inner -> outer  {"ready":{environment}}  {"case":"ID","state":"start"}  {"case":"ID","state":"step","step":3,"what":"expect"}
- *                   {"case":"ID","state":"done","dur_ns":…}  {"error":"…"} */
+ *                   {"case":"ID","state":"done","dur_ns":…,"marked":BOOL,"error":"…"}: marked when the kernel has complained (WARN, BUG, Oops),
+ *                   so that the next case wants a fresh boot     {"error":"…"}: not ready, and never will be     {"bye":true}
+ *                   {"spawn_ns":[…]}  {"memory_kb":{"controller":N,"agents":[N]}} */
 int executor_inner(const char *run_dir, const char *channel, struct error *e);
 
 #endif

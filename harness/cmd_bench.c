@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the harness itself costs, as ratios: a guest until it is ready against the bare kernel to its first program; a case without timers
+ * against one spawn of /bin/true in the same guest. Rounds are interleaved, so that a busy machine is busy for both.
+ */
+#include "commands.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "data.h"
+#include "diag.h"
+#include "guest.h"
+#include "journal.h"
+#include "json.h"
+#include "log.h"
+#include "plan.h"
+#include "scenario.h"
+#include "units.h"
+
+#define MAX_SAMPLES 512
+#define ANSWER_TIMEOUT_NS (120 * NSEC_PER_SEC)
+#define BOOT_BAR 1.5
+#define CASE_BAR 8.0
+#define CASES_PER_ROUND 5
+#define SPAWNS_PER_CASE 5
+#define CASE_ID "bench/nothing-fails"
+
+/* Nothing in it waits for a timer. */
+static const char scenario_text[] = "qpdrill: 1\n"
+				    "title: One message each way, nothing fails\n"
+				    "bystander: none\n"
+				    "steps:\n"
+				    "  - connect:\n"
+				    "  - post: { at: a, op: SEND, size: 64, as: there }\n"
+				    "  - expect: { of: there, wc: SUCCESS }\n"
+				    "  - post: { at: b, op: SEND, size: 64, as: back }\n"
+				    "  - expect: { of: back, wc: SUCCESS }\n";
+
+enum key { KEY_ROUNDS = 256, KEY_ACCEL, KEY_KERNEL, KEY_MODULES, KEY_JSON };
+
+static const struct argp_option options[] = {
+	{ "rounds", KEY_ROUNDS, "N", 0, "boots of each kind (default 5)", 0 },
+	{ "accel", KEY_ACCEL, "ACCEL", 0, "kvm, tcg or auto", 0 },
+	{ "kernel", KEY_KERNEL, "IMAGE", 0, "boot this kernel", 0 },
+	{ "modules", KEY_MODULES, "DIR", 0, "its modules", 0 },
+	{ "json", KEY_JSON, "FILE", 0, "write the figures there as well ('-': instead of the table)", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+struct samples {
+	double v[MAX_SAMPLES];
+	size_t n;
+};
+
+struct bench {
+	unsigned rounds;
+	const char *accel, *kernel_image, *modules, *json;
+	struct guest_kernel kernel;
+	struct journal *journal;
+	char *self;
+	char dir[PATH_MAX];
+	int dir_id;
+	struct samples bare, ready, boot_ratio, spawn, cases, case_ratio, controller_kb, agent_kb;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct bench *b = state->input;
+	char *end;
+
+	switch (key) {
+	case KEY_ROUNDS:
+		b->rounds = (unsigned)strtoul(arg, &end, 10);
+		if (*end || b->rounds < 1 || b->rounds > 100)
+			argp_error(state, "--rounds: '%s' is no number from 1 to 100", arg);
+		break;
+	case KEY_ACCEL:
+		b->accel = arg;
+		break;
+	case KEY_KERNEL:
+		b->kernel_image = arg;
+		break;
+	case KEY_MODULES:
+		b->modules = arg;
+		break;
+	case KEY_JSON:
+		b->json = arg;
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static void sample(struct samples *s, double value)
+{
+	if (s->n < MAX_SAMPLES)
+		s->v[s->n++] = value;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Sorts; NaN-free by construction. */
+static double median(struct samples *s)
+{
+	qsort(s->v, s->n, sizeof s->v[0], by_value);
+	if (s->n == 0)
+		return 0;
+	return s->n % 2 ? s->v[s->n / 2] : (s->v[s->n / 2 - 1] + s->v[s->n / 2]) / 2;
+}
+
+/* ---- a guest to talk to ---- */
+
+struct talk {
+	struct guest g;
+	char *buf;
+	size_t len;
+};
+
+/* The next line of the guest that is JSON and has `key`, in *ret (new reference); other lines are passed over. */
+static int await(struct talk *t, const char *key, json_t **ret, struct error *e)
+{
+	uint64_t end = now_ns() + ANSWER_TIMEOUT_NS;
+
+	for (;;) {
+		char *nl = t->len ? memchr(t->buf, '\n', t->len) : NULL;
+
+		if (nl) {
+			json_t *value = json_loadb(t->buf, (size_t)(nl - t->buf), 0, NULL);
+
+			t->len -= (size_t)(nl + 1 - t->buf);
+			memmove(t->buf, nl + 1, t->len);
+			if (json_object_get(value, key) && (strcmp(key, "state") != 0 || json_has(value, "state", "done"))) {
+				*ret = value;
+				return 0;
+			}
+			if (json_str(value, "error") && !json_object_get(value, "case")) {
+				error_set(e, -EIO, "in the guest: %s", json_str(value, "error"));
+				json_decref(value);
+				return -EIO;
+			}
+			json_decref(value);
+			continue;
+		}
+		struct pollfd p = { .fd = t->g.proc.out, .events = POLLIN };
+		char *grown = realloc(t->buf, t->len + 4096);
+
+		if (!grown)
+			return error_set(e, -ENOMEM, "out of memory");
+		t->buf = grown;
+		if (now_ns() >= end)
+			return error_set(e, -ETIMEDOUT, "the guest did not answer with '%s'", key);
+		if (poll(&p, 1, 1000) <= 0)
+			continue;
+		ssize_t n = read(p.fd, t->buf + t->len, 4096);
+
+		if (n <= 0)
+			return error_set(e, -EPIPE, "the guest ended while '%s' was awaited", key);
+		t->len += (size_t)n;
+	}
+}
+
+static int ask(struct talk *t, json_t *request, const char *key, json_t **ret, struct error *e)
+{
+	char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
+	int rc = text && dprintf(t->g.proc.in, "%s\n", text) > 0 ? 0 : error_set(e, -EIO, "the guest takes no request");
+
+	free(text);
+	json_decref(request);
+	return rc < 0 ? rc : await(t, key, ret, e);
+}
+
+static int start(struct bench *b, struct talk *t, bool bare, struct error *e)
+{
+	char console[PATH_MAX + 32];
+	const struct guest_port port = { .name = "channel", .fd = -1 };
+
+	snprintf(console, sizeof console, "%s/console.log", b->dir);
+	const struct guest_options o = { .kernel = &b->kernel, .accel = b->accel, .share = b->dir, .script = "boot.sh", .console = bare ? NULL : console,
+					 .ports = &port, .n_ports = bare ? 0 : 1, .shell_fd = -1, .err_fd = -1, .bare = bare };
+
+	*t = (struct talk){ .buf = NULL };
+	return guest_start(&o, b->journal, &t->g, e);
+}
+
+static int boot_bare(struct bench *b, double *ret_ms, struct error *e)
+{
+	struct talk t;
+	uint64_t begin = now_ns();
+	int rc = start(b, &t, true, e);
+
+	if (rc < 0)
+		return rc;
+	for (char buf[4096] = ""; rc == 0;) {
+		size_t keep = strlen(buf) > 2000 ? 2000 : strlen(buf);
+
+		memmove(buf, buf + strlen(buf) - keep, keep);
+		ssize_t n = read(t.g.proc.out, buf + keep, sizeof buf - keep - 1);
+
+		if (n <= 0)
+			rc = error_set(e, -EPIPE, "the bare kernel did not reach its first program");
+		buf[n > 0 ? keep + (size_t)n : keep] = '\0';
+		if (strstr(buf, "qpdrill-probe-reached"))
+			break;
+	}
+	*ret_ms = (double)(now_ns() - begin) / 1e6;
+	guest_stop(&t.g);
+	return rc;
+}
+
+/* ---- one round ---- */
+
+static int measure_cases(struct bench *b, struct talk *t, struct error *e)
+{
+	int rc = 0;
+
+	/* The first starts the agents. */
+	for (int i = 0; rc == 0 && i <= CASES_PER_ROUND; i++) {
+		struct samples spawns = { .n = 0 };
+		json_t *answer = NULL, *v;
+		size_t k;
+
+		rc = ask(t, json_pack("{s:i}", "spawn", SPAWNS_PER_CASE), "spawn_ns", &answer, e);
+		json_array_foreach(json_object_get(answer, "spawn_ns"), k, v)
+			sample(&spawns, (double)json_integer_value(v) / 1e6);
+		json_decref(answer);
+		answer = NULL;
+		if (rc == 0)
+			rc = ask(t, json_pack("{s:s,s:s}", "case", CASE_ID, "dir", "case"), "state", &answer, e);
+		if (rc == 0 && json_str(answer, "error") && json_str(answer, "error")[0])
+			rc = error_set(e, -EIO, "the case does not run: %s", json_str(answer, "error"));
+		if (rc == 0 && i > 0) {
+			double ms = (double)json_int(answer, "dur_ns", 0) / 1e6, spawn = median(&spawns);
+
+			sample(&b->cases, ms);
+			sample(&b->spawn, spawn);
+			sample(&b->case_ratio, ms / spawn);
+		}
+		json_decref(answer);
+	}
+	return rc;
+}
+
+static int measure_memory(struct bench *b, struct talk *t, struct error *e)
+{
+	json_t *answer = NULL, *v;
+	size_t i;
+	int rc = ask(t, json_pack("{s:b}", "memory", true), "memory_kb", &answer, e);
+	const json_t *m = json_object_get(answer, "memory_kb");
+
+	if (rc == 0) {
+		sample(&b->controller_kb, (double)json_int(m, "controller", 0));
+		json_array_foreach(json_object_get(m, "agents"), i, v)
+			sample(&b->agent_kb, (double)json_integer_value(v));
+	}
+	json_decref(answer);
+	return rc;
+}
+
+static int one_round(struct bench *b, struct error *e)
+{
+	double bare = 0;
+	json_t *ready = NULL;
+	struct talk t;
+	int rc = boot_bare(b, &bare, e);
+
+	if (rc < 0)
+		return rc;
+	uint64_t begin = now_ns();
+
+	rc = start(b, &t, false, e);
+	if (rc < 0)
+		return rc;
+	rc = await(&t, "ready", &ready, e);
+	double ms = (double)(now_ns() - begin) / 1e6;
+
+	json_decref(ready);
+	if (rc == 0) {
+		sample(&b->bare, bare);
+		sample(&b->ready, ms);
+		sample(&b->boot_ratio, ms / bare);
+		rc = measure_cases(b, &t, e);
+	}
+	if (rc == 0)
+		rc = measure_memory(b, &t, e);
+	guest_stop(&t.g);
+	free(t.buf);
+	return rc;
+}
+
+/* ---- around it ---- */
+
+static int write_plan(const struct bench *b, struct error *e)
+{
+	struct scenario s;
+	struct diag d = { NULL };
+	const struct plan_options po = { .seed = 1, .file = "bench" };
+	char path[PATH_MAX + 32];
+	json_t *plan = NULL;
+	int rc = scenario_load_text(scenario_text, strlen(scenario_text), "bench", CASE_ID, &s, &d);
+
+	if (rc < 0)
+		return error_set(e, rc, "%s", d.text ? d.text : "the bench's own scenario does not load");
+	rc = plan_make(&s.cases[0], &po, &plan, e);
+	snprintf(path, sizeof path, "%s/case", b->dir);
+	if (rc == 0 && mkdir(path, 0777) < 0)
+		rc = error_set(e, -errno, "%s: %s", path, strerror(errno));
+	snprintf(path, sizeof path, "%s/case/plan.json", b->dir);
+	if (rc == 0)
+		rc = json_save(path, plan, e);
+	json_decref(plan);
+	scenario_release(&s);
+	diag_release(&d);
+	return rc;
+}
+
+static int prepare(struct bench *b, struct error *e)
+{
+	char path[PATH_MAX + 32], *body = NULL, *q_self = NULL, *q_dir = NULL;
+	const char *tmp = getenv("TMPDIR");
+	json_t *inner = json_pack("{s:i}", "boot", 1);
+	int rc = guest_kernel_find(b->kernel_image, b->modules, false, &b->kernel, e);
+
+	if (rc == 0)
+		rc = guest_accel(b->accel, &b->kernel, &b->accel, e);
+	if (rc == 0)
+		rc = data_program("qpdrill", &b->self, e);
+	if (rc == 0)
+		rc = journal_open(&b->journal, e);
+	snprintf(b->dir, sizeof b->dir, "%s/qpdrill-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
+	if (rc == 0 && !mkdtemp(b->dir))
+		rc = error_set(e, -errno, "%s: %s", b->dir, strerror(errno));
+	const char *const undo[] = { "rm", "-rf", b->dir, NULL };
+
+	if (rc == 0)
+		rc = journal_add(b->journal, undo, &b->dir_id, e);
+	snprintf(path, sizeof path, "%s/inner.json", b->dir);
+	if (rc == 0)
+		rc = json_save(path, inner, e);
+	if (rc == 0)
+		rc = write_plan(b, e);
+	if (rc == 0)
+		rc = guest_quote(b->self, &q_self, e);
+	if (rc == 0)
+		rc = guest_quote(b->dir, &q_dir, e);
+	if (rc == 0 && asprintf(&body, "exec %s inner %s \"$QD_PORT_channel\"\n", q_self, q_dir) < 0) {
+		body = NULL;
+		rc = error_set(e, -ENOMEM, "out of memory");
+	}
+	if (rc == 0)
+		rc = guest_write_script(b->dir, "boot.sh", &b->kernel, NULL, body, e);
+	free(body);
+	free(q_self);
+	free(q_dir);
+	json_decref(inner);
+	return rc;
+}
+
+static void put_away(struct bench *b)
+{
+	const char *const rm[] = { "rm", "-rf", b->dir, NULL };
+	struct error ignored;
+
+	if (b->dir_id && proc_run((char *const *)(uintptr_t)rm, 20 * NSEC_PER_SEC, NULL, &ignored) == 0)
+		journal_done(b->journal, b->dir_id);
+	journal_close(b->journal);
+	guest_kernel_release(&b->kernel);
+	free(b->self);
+}
+
+struct row {
+	const char *key, *name, *unit;
+	size_t offset;
+	double bar;    /* 0: none */
+};
+
+static const struct row rows[] = {
+	{ "boot_bare", "bare kernel to its first program", "ms", offsetof(struct bench, bare), 0 },
+	{ "boot_ready", "guest until it takes a case", "ms", offsetof(struct bench, ready), 0 },
+	{ "boot_ratio", "  ratio", "x", offsetof(struct bench, boot_ratio), BOOT_BAR },
+	{ "spawn", "one spawn of /bin/true in the guest", "ms", offsetof(struct bench, spawn), 0 },
+	{ "case", "a case in which nothing waits for a timer", "ms", offsetof(struct bench, cases), 0 },
+	{ "case_ratio", "  ratio", "x", offsetof(struct bench, case_ratio), CASE_BAR },
+	{ "memory_controller", "peak memory of the controller", "kB", offsetof(struct bench, controller_kb), 0 },
+	{ "memory_agent", "peak memory of an agent", "kB", offsetof(struct bench, agent_kb), 0 },
+};
+
+static void put_row(const struct row *row, struct samples *s, bool *missed)
+{
+	double mid = median(s);
+
+	printf("%-42s %9.*f %-3s %9.*f .. %-9.*f", row->name, row->unit[0] == 'k' ? 0 : 2, mid, row->unit, row->unit[0] == 'k' ? 0 : 2, s->n ? s->v[0] : 0,
+	       row->unit[0] == 'k' ? 0 : 2, s->n ? s->v[s->n - 1] : 0);
+	if (row->bar > 0) {
+		printf(" at most %.1f: %s", row->bar, mid <= row->bar ? "yes" : "NO");
+		*missed = *missed || mid > row->bar;
+	}
+	putchar('\n');
+}
+
+static int print_all(struct bench *b, struct error *e)
+{
+	json_t *out = json_pack("{s:i,s:s,s:s,s:i,s:{}}", "schema", 1, "kernel", b->kernel.release, "accel", b->accel, "rounds", (int)b->rounds, "figures");
+	bool table = !b->json || strcmp(b->json, "-") != 0, missed = false;
+	int rc = 0;
+
+	if (table)
+		printf("%-42s %9s %-3s %9s .. %s   (%u rounds, kernel %s, %s)\n", "", "median", "", "min", "max", b->rounds, b->kernel.release, b->accel);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct samples *s = (struct samples *)(void *)((char *)b + rows[i].offset);
+		double mid = median(s);
+
+		if (table)
+			put_row(&rows[i], s, &missed);
+		json_object_set_new(json_object_get(out, "figures"), rows[i].key,
+				    json_pack("{s:f,s:f,s:f,s:i,s:s}", "median", mid, "min", s->n ? s->v[0] : 0, "max", s->n ? s->v[s->n - 1] : 0, "n",
+					      (int)s->n, "unit", rows[i].unit));
+		if (rows[i].bar > 0) {
+			json_object_set_new(json_object_get(json_object_get(out, "figures"), rows[i].key), "at_most", json_real(rows[i].bar));
+			missed = missed || mid > rows[i].bar;
+		}
+	}
+	if (!table)
+		json_dumpf(out, stdout, JSON_INDENT(2) | JSON_SORT_KEYS);
+	else if (b->json)
+		rc = json_save(b->json, out, e);
+	json_decref(out);
+	return rc < 0 ? rc : missed ? EXIT_FAILED : 0;
+}
+
+int cmd_bench(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.doc = "Measures what the harness itself costs, in the guest.\vExit status 1 when a ratio is above its bar.",
+	};
+	struct bench *b = calloc(1, sizeof *b);
+	struct error e = { "" };
+
+	if (!b)
+		return EXIT_ERROR;
+	b->rounds = 5;
+	b->accel = "auto";
+	command_parse(&argp, argc, argv, b);
+	int rc = prepare(b, &e);
+
+	for (unsigned i = 0; rc == 0 && i < b->rounds; i++) {
+		log_info("bench: round %u of %u", i + 1, b->rounds);
+		rc = one_round(b, &e);
+	}
+	if (rc == 0)
+		rc = print_all(b, &e);
+	if (rc < 0)
+		log_error("%s", e.text);
+	put_away(b);
+	free(b);
+	return rc < 0 ? EXIT_ERROR : rc;
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+#include "commands.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "guest.h"
+#include "guest_shell.h"
+#include "journal.h"
+#include "log.h"
+#include "units.h"
+
+#define EXIT_GUEST_LOST 125
+#define SCRIPT "boot.sh"
+
+enum key { KEY_KERNEL = 256, KEY_MODULES, KEY_ACCEL, KEY_RUN, KEY_SHARE, KEY_UPDATE };
+
+static const struct argp_option options[] = {
+	{ "kernel", KEY_KERNEL, "IMAGE", 0, "boot this kernel", 0 },
+	{ "modules", KEY_MODULES, "DIR", 0, "its modules (the folder that holds modules.dep, or one with lib/modules/VERSION)", 0 },
+	{ "accel", KEY_ACCEL, "ACCEL", 0, "kvm, tcg or auto (kvm where it works; the default)", 0 },
+	{ "run", KEY_RUN, "DIR", 0, "shell: enter the guest that the run in DIR keeps up (--keep)", 0 },
+	{ "share", KEY_SHARE, "DIR", 0, "a folder that the guest may write to, at the same path", 0 },
+	{ "update", KEY_UPDATE, NULL, 0, "prepare: look for a newer distribution kernel", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+struct input {
+	const char *verb, *kernel, *modules, *accel, *run_dir, *share;
+	char **command;
+	int n_command;
+	bool update;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct input *in = state->input;
+
+	switch (key) {
+	case KEY_KERNEL:
+		in->kernel = arg;
+		break;
+	case KEY_MODULES:
+		in->modules = arg;
+		break;
+	case KEY_ACCEL:
+		in->accel = arg;
+		break;
+	case KEY_RUN:
+		in->run_dir = arg;
+		break;
+	case KEY_SHARE:
+		in->share = arg;
+		break;
+	case KEY_UPDATE:
+		in->update = true;
+		break;
+	case ARGP_KEY_ARG:
+		/* This and the rest are the command's own. */
+		in->command = state->argv + state->next - 1;
+		in->n_command = state->argc - state->next + 1;
+		state->next = state->argc;
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/* A boot of one's own: a scratch folder for its script, a journal. */
+struct session {
+	struct guest_kernel kernel;
+	const char *accel;
+	struct journal *journal;
+	char dir[PATH_MAX];
+	char share[PATH_MAX];
+	int dir_id;
+};
+
+static int session_open(struct session *s, const struct input *in, struct error *e)
+{
+	const char *tmp = getenv("TMPDIR");
+	int rc = guest_kernel_find(in->kernel, in->modules, false, &s->kernel, e);
+
+	if (rc == 0)
+		rc = guest_accel(in->accel, &s->kernel, &s->accel, e);
+	if (rc == 0 && in->share && !realpath(in->share, s->share))
+		rc = error_set(e, -errno, "--share %s: %s", in->share, strerror(errno));
+	if (rc == 0)
+		rc = journal_open(&s->journal, e);
+	if (rc < 0)
+		return rc;
+	snprintf(s->dir, sizeof s->dir, "%s/qpdrill-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
+	if (!mkdtemp(s->dir)) {
+		rc = error_set(e, -errno, "%s: %s", s->dir, strerror(errno));
+		s->dir[0] = '\0';
+		return rc;
+	}
+	const char *const undo[] = { "rm", "-rf", s->dir, NULL };
+
+	return journal_add(s->journal, undo, &s->dir_id, e);
+}
+
+static void session_close(struct session *s)
+{
+	static const char *const names[] = { SCRIPT, "console.log" };
+	char path[PATH_MAX + 32];
+
+	for (size_t i = 0; s->dir[0] && i < sizeof names / sizeof names[0]; i++) {
+		snprintf(path, sizeof path, "%s/%s", s->dir, names[i]);
+		unlink(path);
+	}
+	if (s->dir[0] && rmdir(s->dir) == 0 && s->dir_id)
+		journal_done(s->journal, s->dir_id);
+	journal_close(s->journal);
+	guest_kernel_release(&s->kernel);
+}
+
+/* "cd HERE; WORDS", each word quoted; a single word is a line for the shell. */
+static int command_line(const struct input *in, char **ret, struct error *e)
+{
+	char cwd[PATH_MAX], *text = NULL, *word = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int rc = 0;
+
+	if (!out)
+		return error_set(e, -ENOMEM, "out of memory");
+	if (getcwd(cwd, sizeof cwd) && guest_quote(cwd, &word, e) == 0)
+		fprintf(out, "cd %s\n", word);
+	free(word);
+	if (in->n_command == 1)
+		fputs("/bin/bash -c ", out);
+	for (int i = 0; rc == 0 && i < in->n_command; i++) {
+		rc = guest_quote(in->command[i], &word, e);
+		if (rc == 0)
+			fprintf(out, "%s ", word);
+		free(rc == 0 ? word : NULL);
+	}
+	fclose(out);
+	if (rc == 0)
+		*ret = text;
+	else
+		free(text);
+	return rc;
+}
+
+/* ---- guest run ---- */
+
+enum { FROM_OUT, FROM_ERR, FROM_RC, FROM_END, NUM_FROM };
+
+struct relay {
+	struct pollfd from[NUM_FROM];
+	char rc[16];
+	size_t rc_len;
+	bool broken;   /* our own stdout is gone */
+};
+
+/* False when there was nothing. */
+static bool relay_one(struct relay *r, int which)
+{
+	char buf[16384];
+	ssize_t n = r->from[which].fd >= 0 ? read(r->from[which].fd, buf, sizeof buf) : -1;
+
+	if (n <= 0) {
+		if (n == 0)
+			r->from[which].fd = -1;
+		return false;
+	}
+	if (which == FROM_RC) {
+		for (ssize_t i = 0; i < n && r->rc_len < sizeof r->rc - 1; i++)
+			r->rc[r->rc_len++] = buf[i];
+		return true;
+	}
+	for (ssize_t done = 0; done < n && !r->broken;) {
+		ssize_t w = write(which == FROM_OUT ? STDOUT_FILENO : STDERR_FILENO, buf + done, (size_t)(n - done));
+
+		if (w < 0 && errno != EINTR)
+			r->broken = true;
+		done += w > 0 ? w : 0;
+	}
+	return true;
+}
+
+/* Passes on what comes until the status has come or the guest is gone. */
+static int relay_all(struct relay *r)
+{
+	bool ended = false;
+
+	for (int i = 0; i < FROM_END; i++)
+		fcntl(r->from[i].fd, F_SETFL, O_NONBLOCK);
+	while (!ended && !r->broken && !memchr(r->rc, '\n', r->rc_len)) {
+		if (poll(r->from, NUM_FROM, -1) < 0 && errno != EINTR)
+			break;
+		for (int i = 0; i < FROM_END; i++)
+			if (r->from[i].revents)
+				relay_one(r, i);
+		ended = r->from[FROM_END].revents != 0;
+	}
+	for (int i = 0; i < FROM_END; i++)
+		while (!r->broken && relay_one(r, i))
+			;
+	return memchr(r->rc, '\n', r->rc_len) ? (int)strtol(r->rc, NULL, 10) & 0xff : -EIO;
+}
+
+static int run_in_guest(const struct input *in, struct session *s, struct error *e)
+{
+	char *command = NULL, *body = NULL, console[PATH_MAX + 32];
+	int err[2] = { -1, -1 }, status[2] = { -1, -1 };
+	struct guest g;
+	int rc = command_line(in, &command, e);
+
+	if (rc < 0)
+		return rc;
+	if (asprintf(&body, "%s </dev/null >$QD_PORT_out 2>$QD_PORT_err\necho $? >$QD_PORT_status\n", command) < 0)
+		body = NULL;
+	free(command);
+	rc = body ? guest_write_script(s->dir, SCRIPT, &s->kernel, in->share ? s->share : NULL, body, e) : error_set(e, -ENOMEM, "out of memory");
+	free(body);
+	if (rc == 0 && (pipe2(err, O_CLOEXEC) < 0 || pipe2(status, O_CLOEXEC) < 0))
+		rc = error_set(e, -errno, "no pipe: %s", strerror(errno));
+	if (rc < 0)
+		goto close_pipes;
+	fcntl(err[1], F_SETFD, 0);
+	fcntl(status[1], F_SETFD, 0);
+	snprintf(console, sizeof console, "%s/console.log", s->dir);
+	const struct guest_port ports[] = { { "out", -1 }, { "err", err[1] }, { "status", status[1] } };
+	const struct guest_options o = { .kernel = &s->kernel, .accel = s->accel, .share = s->dir, .script = SCRIPT, .console = console, .ports = ports,
+					 .n_ports = 3, .extra_share = in->share ? s->share : NULL, .shell_fd = -1, .err_fd = -1 };
+
+	rc = guest_start(&o, s->journal, &g, e);
+	if (rc < 0)
+		goto close_pipes;
+	struct relay r = { .from = { { g.proc.out, POLLIN, 0 }, { err[0], POLLIN, 0 }, { status[0], POLLIN, 0 }, { g.proc.pidfd, POLLIN, 0 } } };
+
+	rc = relay_all(&r);
+	guest_stop(&g);
+	if (rc < 0) {
+		json_t *tail = guest_console_tail(console, 40), *line;
+		size_t i;
+
+		log_error("the guest ended before the command did; its console's last lines:");
+		json_array_foreach(tail, i, line)
+			fprintf(stderr, "    %s\n", json_string_value(line));
+		json_decref(tail);
+		rc = EXIT_GUEST_LOST;
+	}
+close_pipes:
+	for (int i = 0; i < 2; i++) {
+		if (err[i] >= 0)
+			close(err[i]);
+		if (status[i] >= 0)
+			close(status[i]);
+	}
+	return rc;
+}
+
+/* ---- guest shell ---- */
+
+/* The terminal is QEMU's: keys and signals go to the guest. */
+static int run_on_terminal(char **argv, struct journal *journal, struct error *e)
+{
+	pid_t parent = getpid(), pid = fork();
+	int id = 0, status = 0;
+
+	if (pid == 0) {
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent)
+			execvp(argv[0], argv);
+		_exit(127);
+	}
+	if (pid < 0)
+		return error_set(e, -errno, "fork: %s", strerror(errno));
+	int rc = journal_add_process(journal, pid, &id, e);
+
+	if (rc < 0)
+		kill(pid, SIGKILL);
+	signal(SIGINT, SIG_IGN);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (id)
+		journal_done(journal, id);
+	if (rc == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		rc = error_set(e, -ENOENT, "qemu-system-x86_64 is missing: `make setup` installs it");
+	return rc;
+}
+
+static int shell_in_guest(const struct input *in, struct session *s, struct error *e)
+{
+	struct winsize w = { .ws_row = 24, .ws_col = 80 };
+	const char *term = getenv("TERM");
+	char cwd[PATH_MAX], *body = NULL, *q_cwd = NULL, *q_term = NULL, **argv = NULL;
+	const struct guest_options o = { .kernel = &s->kernel, .accel = s->accel, .share = s->dir, .script = SCRIPT, .extra_share = in->share ? s->share : NULL,
+					 .shell_fd = -1, .err_fd = -1 };
+	int rc;
+
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return error_set(e, -ENOTTY, "guest shell wants a terminal; `guest run CMD` does without");
+	ioctl(STDOUT_FILENO, TIOCGWINSZ, &w);
+	rc = guest_quote(getcwd(cwd, sizeof cwd) ? cwd : "/", &q_cwd, e);
+	if (rc == 0)
+		rc = guest_quote(term ? term : "linux", &q_term, e);
+	if (rc == 0 && asprintf(&body, "cd %s\nexport TERM=%s\nstty rows %u cols %u </dev/ttyS0\n"
+				       "echo 'In the guest: the host is read-only below a scratch layer. exit ends it.' >/dev/ttyS0\n"
+				       "setsid -c /bin/bash -i </dev/ttyS0 >/dev/ttyS0 2>&1\n",
+				q_cwd, q_term, w.ws_row, w.ws_col) < 0) {
+		body = NULL;
+		rc = error_set(e, -ENOMEM, "out of memory");
+	}
+	if (rc == 0)
+		rc = guest_write_script(s->dir, SCRIPT, &s->kernel, in->share ? s->share : NULL, body, e);
+	if (rc == 0)
+		rc = guest_argv(&o, &argv, e);
+	if (rc == 0)
+		rc = run_on_terminal(argv, s->journal, e);
+	guest_argv_free(argv);
+	free(body);
+	free(q_cwd);
+	free(q_term);
+	return rc;
+}
+
+static int prepare(const struct input *in, struct error *e)
+{
+	struct guest_kernel k;
+	const char *accel;
+	int rc = guest_kernel_find(in->kernel, in->modules, in->update, &k, e);
+
+	if (rc < 0)
+		return rc;
+	rc = guest_accel(in->accel, &k, &accel, e);
+	if (rc == 0)
+		printf("kernel %s\nimage %s\nmodules %s\naccel %s\n", k.release, k.image, k.modules, accel);
+	guest_kernel_release(&k);
+	return rc;
+}
+
+int cmd_guest(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "shell\nrun COMMAND...\nprepare",
+		.doc = "A small virtual machine whose kernel has rxe, with this machine's files (read-only).\v"
+		       "shell: a shell in it. run: runs COMMAND in it, prints what it prints and ends with its status (125: the guest was lost); a single "
+		       "word is a line for bash. prepare: puts its kernel into the cache.",
+	};
+	struct input in = { .accel = "auto" };
+	struct session s = { .dir = "" };
+	struct error e = { "" };
+	int rc;
+
+	if (argc > 1 && argv[1][0] != '-') {
+		in.verb = argv[1];
+		argv[1] = argv[0];
+		argc--;
+		argv++;
+	}
+	/* Options end where the command begins. */
+	setenv("POSIXLY_CORRECT", "1", 1);
+	command_parse(&argp, argc, argv, &in);
+	unsetenv("POSIXLY_CORRECT");
+	if (!in.verb) {
+		log_error("guest: shell, run or prepare?");
+		return EXIT_USAGE;
+	}
+	if (strcmp(in.verb, "prepare") == 0) {
+		rc = prepare(&in, &e);
+	} else if (strcmp(in.verb, "shell") == 0 && in.run_dir) {
+		rc = guest_shell_attach(in.run_dir, &e);
+	} else if (strcmp(in.verb, "shell") == 0 || (strcmp(in.verb, "run") == 0 && in.n_command)) {
+		rc = session_open(&s, &in, &e);
+		if (rc == 0)
+			rc = in.verb[0] == 's' ? shell_in_guest(&in, &s, &e) : run_in_guest(&in, &s, &e);
+		session_close(&s);
+	} else {
+		log_error("guest %s: %s", in.verb, strcmp(in.verb, "run") == 0 ? "which command?" : "there are shell, run and prepare");
+		return EXIT_USAGE;
+	}
+	if (rc < 0)
+		log_error("%s", e.text);
+	return rc < 0 ? EXIT_ERROR : rc;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A small QEMU guest on this machine: a kernel that has rxe, the host's root file system read-only with a tmpfs over it, one writable
+ * folder, no network device. Needs no root and, once the kernel is in the cache, no network.
+ *
+ * A guest is ended by its pidfd; it dies with its controller (PR_SET_PDEATHSIG), and is in the journal beside that.
+ */
+#ifndef QD_GUEST_H
+#define QD_GUEST_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+#include "journal.h"
+#include "proc.h"
+
+/* What boots, as fetch_kernel.sh put it into the cache. */
+struct guest_kernel {
+	char *image, *initrd;
+	char *modules;   /* .../lib/modules/RELEASE */
+	char *release;
+	char *key;       /* identifies image and modules */
+};
+
+/* Fetches or builds what is missing (progress on stderr). image and modules: one's own kernel, both or neither. */
+int guest_kernel_find(const char *image, const char *modules, bool update, struct guest_kernel *ret, struct error *e);
+void guest_kernel_release(struct guest_kernel *k);
+
+/* "7.2.22"; "" when there is no QEMU. Returns buf. */
+char *guest_qemu_version(char *buf, size_t size);
+
+/* What `wanted` ("auto" "kvm" "tcg") comes to here: "kvm" or "tcg". auto boots the kernel with KVM to its first program, once per boot of this
+ * machine, QEMU and kernel (the answer is in the cache): a /dev/kvm that opens may hang an ordinary kernel all the same. */
+int guest_accel(const char *wanted, const struct guest_kernel *k, const char **ret, struct error *e);
+
+/* A virtio-serial port; the boot script finds it as $QD_PORT_<name>. */
+struct guest_port {
+	const char *name;
+	int fd;          /* where its bytes go (write only); -1: QEMU's stdin and stdout, which are proc.in and proc.out */
+};
+
+struct guest_options {
+	const struct guest_kernel *kernel;
+	const char *accel;              /* "kvm" or "tcg" */
+	const char *share;              /* writable folder on the host; the guest sees it at its own path too */
+	const char *script;             /* name of the boot script in `share` */
+	const char *console;            /* file for the console; NULL: QEMU's stdin and stdout */
+	const struct guest_port *ports;
+	size_t n_ports;
+	const char *extra_share;        /* a second writable folder, or NULL (9p tag `extra`) */
+	int shell_fd;                   /* a listening socket that gives a shell on ttyS1; -1: none */
+	int err_fd;                     /* QEMU's own complaints; -1: inherited */
+	bool bare;                      /* no script: only to the first program, then off (probe, bench) */
+};
+
+/* The QEMU command line, NULL-terminated, in *ret (free with guest_argv_free). */
+int guest_argv(const struct guest_options *o, char ***ret, struct error *e);
+void guest_argv_free(char **argv);
+
+struct guest {
+	struct proc proc;
+	struct journal *journal;
+	int journal_id;
+};
+
+int guest_start(const struct guest_options *o, struct journal *journal, struct guest *ret, struct error *e);
+/* Ends it at once. Safe on one that has ended or never began. */
+void guest_stop(struct guest *g);
+
+/* A boot script in folder/name: what every script begins with (the share at its own path, modules for modprobe), then `body`. */
+int guest_write_script(const char *folder, const char *name, const struct guest_kernel *k, const char *extra_share, const char *body,
+                       struct error *e);
+/* text as one word of a shell script, in *ret (caller frees). */
+int guest_quote(const char *text, char **ret, struct error *e);
+
+/* The last max_lines lines of a console file, control characters escaped: array of strings, new reference (empty when there is none). */
+json_t *guest_console_tail(const char *path, size_t max_lines);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* Which kernel boots, and with which accelerator. */
+#include "guest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "data.h"
+#include "json.h"
+#include "log.h"
+#include "units.h"
+
+#define FETCH_TIMEOUT_NS (1200 * NSEC_PER_SEC)
+#define VERSION_TIMEOUT_NS (10 * NSEC_PER_SEC)
+#define PROBE_TIMEOUT_NS (5 * NSEC_PER_SEC)
+#define PROBE_MARK "qpdrill-probe-reached"
+
+static char *value_of(const char *lines, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (const char *p = lines; p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL)
+		if (strncmp(p, key, len) == 0 && p[len] == '=')
+			return strndup(p + len + 1, strcspn(p + len + 1, "\n"));
+	return NULL;
+}
+
+int guest_kernel_find(const char *image, const char *modules, bool update, struct guest_kernel *ret, struct error *e)
+{
+	char *script = NULL, *out = NULL;
+	int rc = data_path("harness/fetch_kernel.sh", &script, e);
+
+	if (rc < 0)
+		return rc;
+	char *argv[8] = { script };
+	int n = 1;
+
+	if (update)
+		argv[n++] = (char *)(uintptr_t)"--update";
+	if (image || modules) {
+		argv[n++] = (char *)(uintptr_t)"--kernel";
+		argv[n++] = (char *)(uintptr_t)(image ? image : "");
+		argv[n++] = (char *)(uintptr_t)"--modules";
+		argv[n++] = (char *)(uintptr_t)(modules ? modules : "");
+	}
+	rc = proc_run(argv, FETCH_TIMEOUT_NS, &out, e);
+	if (rc > 0)
+		rc = error_set(e, -ENOENT, "no kernel for the guest (the reason is above, from %s)", script);
+	if (rc < 0)
+		goto free_out;
+	struct guest_kernel k = {
+		.image = value_of(out, "image"),
+		.initrd = value_of(out, "initrd"),
+		.modules = value_of(out, "modules"),
+		.release = value_of(out, "release"),
+		.key = value_of(out, "key"),
+	};
+
+	if (k.image && k.initrd && k.modules && k.release && k.key) {
+		*ret = k;
+		rc = 0;
+	} else {
+		rc = error_set(e, -EPROTO, "%s did not name image, initrd, modules, release and key", script);
+		guest_kernel_release(&k);
+	}
+free_out:
+	free(out);
+	free(script);
+	return rc;
+}
+
+void guest_kernel_release(struct guest_kernel *k)
+{
+	free(k->image);
+	free(k->initrd);
+	free(k->modules);
+	free(k->release);
+	free(k->key);
+	*k = (struct guest_kernel){ NULL };
+}
+
+char *guest_qemu_version(char *buf, size_t size)
+{
+	const char *const argv[] = { "qemu-system-x86_64", "--version", NULL };
+	struct error ignored;
+	char *out = NULL;
+
+	buf[0] = '\0';
+	if (proc_run((char *const *)(uintptr_t)argv, VERSION_TIMEOUT_NS, &out, &ignored) == 0) {
+		const char *v = strstr(out, "version ");
+
+		if (v)
+			snprintf(buf, size, "%.*s", (int)strcspn(v + 8, " \n("), v + 8);
+	}
+	free(out);
+	return buf;
+}
+
+/* Reads until the mark, the end or the deadline. */
+static bool reads_mark(struct proc *p, uint64_t end)
+{
+	char text[8192];
+	size_t len = 0;
+
+	for (;;) {
+		uint64_t now = now_ns();
+		struct pollfd pfd = { .fd = p->out, .events = POLLIN };
+
+		if (now >= end)
+			return false;
+		if (poll(&pfd, 1, (int)((end - now) / NSEC_PER_MSEC) + 1) <= 0)
+			continue;
+		ssize_t n = read(p->out, text + len, sizeof text - 1 - len);
+
+		if (n <= 0)
+			return false;
+		len += (size_t)n;
+		text[len] = '\0';
+		if (strstr(text, PROBE_MARK))
+			return true;
+		if (len > sizeof text / 2) { /* the mark may lie across two reads */
+			memmove(text, text + len - 64, 64);
+			len = 64;
+		}
+	}
+}
+
+static bool kvm_boots(const struct guest_kernel *k)
+{
+	struct guest_options o = { .kernel = k, .accel = "kvm", .shell_fd = -1, .bare = true };
+	struct guest g;
+	struct error e;
+
+	o.err_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	int rc = guest_start(&o, NULL, &g, &e);
+	bool ok = rc == 0 && reads_mark(&g.proc, now_ns() + PROBE_TIMEOUT_NS);
+
+	if (rc == 0)
+		guest_stop(&g);
+	if (o.err_fd >= 0)
+		close(o.err_fd);
+	return ok;
+}
+
+static json_t *probe_key(const struct guest_kernel *k)
+{
+	char boot_id[64] = "", qemu[64];
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, boot_id, sizeof boot_id - 1) : 0;
+
+	if (fd >= 0)
+		close(fd);
+	boot_id[n > 0 ? n : 0] = '\0';
+	boot_id[strcspn(boot_id, "\n")] = '\0';
+	return json_sprintf("%s %s %s", boot_id, guest_qemu_version(qemu, sizeof qemu), k->key);
+}
+
+static const char *probe(const struct guest_kernel *k)
+{
+	struct error ignored;
+	char *cache = NULL, *path = NULL;
+	json_t *known = NULL, *key = probe_key(k);
+	const char *accel;
+
+	if (data_cache(&cache, &ignored) == 0 && asprintf(&path, "%s/accel.json", cache) < 0)
+		path = NULL;
+	if (path && json_load(path, &known, &ignored) == 0 && json_equal(json_object_get(known, "key"), key)) {
+		accel = json_bool(known, "kvm", false) ? "kvm" : "tcg";
+	} else {
+		log_info("guest: trying whether /dev/kvm boots a kernel (up to %d s, once)", (int)(PROBE_TIMEOUT_NS / NSEC_PER_SEC));
+		accel = kvm_boots(k) ? "kvm" : "tcg";
+		log_info("guest: %s", accel[0] == 'k' ? "it does: KVM" : "it does not: emulation (tcg)");
+		json_decref(known);
+		known = json_pack("{s:O,s:b}", "key", key, "kvm", accel[0] == 'k');
+		if (path && known && json_save(path, known, &ignored) < 0)
+			log_debug("%s", ignored.text);
+	}
+	json_decref(known);
+	json_decref(key);
+	free(path);
+	free(cache);
+	return accel;
+}
+
+int guest_accel(const char *wanted, const struct guest_kernel *k, const char **ret, struct error *e)
+{
+	bool may = access("/dev/kvm", R_OK | W_OK) == 0;
+	int why = errno;
+
+	if (!wanted || strcmp(wanted, "auto") == 0)
+		*ret = may ? probe(k) : "tcg";
+	else if (strcmp(wanted, "tcg") == 0)
+		*ret = "tcg";
+	else if (strcmp(wanted, "kvm") == 0 && may)
+		*ret = "kvm";
+	else if (strcmp(wanted, "kvm") == 0)
+		return error_set(e, -why, "--accel kvm: /dev/kvm: %s", strerror(why));
+	else
+		return error_set(e, -EINVAL, "--accel %s: there are auto, kvm and tcg", wanted);
+	return 0;
+}
