@@ -19,16 +19,19 @@ const struct attr attr_table[] = {
 	{ "max_inline_data", ATTR_CAP, 0, 0, U32_MAX, 0, "bytes", "bytes that a send may carry in its request" },
 	{ "timeout", ATTR_MODIFY, IBV_QP_TIMEOUT, 0, 31, 14, "4.096 us x 2^n", "ACK timeout; 0 waits for ever" },
 	{ "retry_cnt", ATTR_MODIFY, IBV_QP_RETRY_CNT, 0, 7, 5, "repetitions", "how often an unanswered request is sent again" },
-	{ "rnr_retry", ATTR_MODIFY, IBV_QP_RNR_RETRY, 0, 7, 5, "repetitions", "how often a request is sent again after RNR; 7 is for ever" },
+	{ "rnr_retry", ATTR_MODIFY, IBV_QP_RNR_RETRY, 0, 7, 5, "repetitions",
+	  "how often a request is sent again after RNR; 7 is for ever" },
 	{ "min_rnr_timer", ATTR_MODIFY, IBV_QP_MIN_RNR_TIMER, 0, 31, 12, "code",
 	  "the wait that this end asks for in its RNR NAKs: 12 is 0.64 ms, 0 is 655.36 ms" },
 	{ "path_mtu", ATTR_MODIFY, IBV_QP_PATH_MTU, 256, 4096, 1024, "bytes", "256, 512, 1024, 2048 or 4096" },
 	{ "sq_psn", ATTR_MODIFY, IBV_QP_SQ_PSN, 0, PSN_MAX, -1, "", "first PSN that this end sends" },
 	{ "rq_psn", ATTR_MODIFY, IBV_QP_RQ_PSN, 0, PSN_MAX, -1, "", "first PSN that this end expects" },
-	{ "max_rd_atomic", ATTR_MODIFY, IBV_QP_MAX_QP_RD_ATOMIC, 0, 255, 4, "requests", "READs and atomics under way as requester" },
+	{ "max_rd_atomic", ATTR_MODIFY, IBV_QP_MAX_QP_RD_ATOMIC, 0, 255, 4, "requests",
+	  "READs and atomics under way as requester" },
 	{ "max_dest_rd_atomic", ATTR_MODIFY, IBV_QP_MAX_DEST_RD_ATOMIC, 0, 255, 4, "requests",
 	  "READs and atomics under way as responder" },
-	{ "access", ATTR_MODIFY, IBV_QP_ACCESS_FLAGS, 0, 0, -1, "", "what the peer may do: REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC" },
+	{ "access", ATTR_MODIFY, IBV_QP_ACCESS_FLAGS, 0, 0, -1, "",
+	  "what the peer may do: REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC" },
 	{ "pkey_index", ATTR_MODIFY, IBV_QP_PKEY_INDEX, 0, 65535, 0, "", "index into the P_Key table" },
 	{ "port", ATTR_MODIFY, IBV_QP_PORT, 0, 255, -1, "", "port of the device" },
 	{ "qkey", ATTR_MODIFY, IBV_QP_QKEY, 0, U32_MAX, 0x11111111, "", "Q_Key of a UD QP" },
@@ -40,7 +43,8 @@ const struct attr attr_table[] = {
 	{ "flow_label", ATTR_MODIFY, IBV_QP_AV, 0, 0xfffff, 0, "", "flow label; chooses the UDP source port" },
 	{ "dest_qpn", ATTR_MODIFY, IBV_QP_DEST_QPN, 0, PSN_MAX, -1, "", "QP number of the peer" },
 	{ "cur_state", ATTR_MODIFY, IBV_QP_CUR_STATE, 0, 0, -1, "", "the state that the caller believes the QP to be in" },
-	{ "en_sqd_async_notify", ATTR_MODIFY, IBV_QP_EN_SQD_ASYNC_NOTIFY, 0, 1, 0, "", "ask for SQ_DRAINED when the queue is drained" },
+	{ "en_sqd_async_notify", ATTR_MODIFY, IBV_QP_EN_SQD_ASYNC_NOTIFY, 0, 1, 0, "",
+	  "ask for SQ_DRAINED when the queue is drained" },
 };
 const size_t attr_table_n = sizeof(attr_table) / sizeof(attr_table[0]);
 
@@ -92,7 +96,7 @@ uint64_t timer_rnr_ns(unsigned code)
 {
 	/* In units of 10 us. */
 	static const unsigned steps[32] = {
-		65536, 1,   2,   3,   4,    6,	  8,	12,   16,   24,	  32,	48,    64,    96,    128,   192,
+		65536, 1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,   192,
 		256,   384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 	};
 

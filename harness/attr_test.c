@@ -66,8 +66,8 @@ static void transitions_take_what_the_specification_says(void)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct transition *t =
-			transition_find(name_find(&names_qp_type, rows[i].type)->value, name_find(&names_state, rows[i].from)->value,
-					name_find(&names_state, rows[i].to)->value);
+			transition_find(name_find(&names_qp_type, rows[i].type)->value,
+					name_find(&names_state, rows[i].from)->value, name_find(&names_state, rows[i].to)->value);
 
 		ROW_ASSERT(t, "%s %s -> %s is missing", rows[i].type, rows[i].from, rows[i].to);
 		if (!t)
@@ -95,10 +95,12 @@ static void moves_that_exist(void)
 			for (int to = 0; to < 7; to++) {
 				const struct transition *t = transition_find(types[k].type, from, to);
 
-				ROW_ASSERT(!!t == (types[k].matrix[from][to] == 'x'), "%s %s -> %s", name_of(&names_qp_type, types[k].type),
-					   name_of(&names_state, from), name_of(&names_state, to));
+				ROW_ASSERT(!!t == (types[k].matrix[from][to] == 'x'), "%s %s -> %s",
+					   name_of(&names_qp_type, types[k].type), name_of(&names_state, from),
+					   name_of(&names_state, to));
 				if (t && (to == IBV_QPS_RESET || to == IBV_QPS_ERR))
-					ROW_ASSERT(!t->required && !t->optional, "to %s takes no attributes", name_of(&names_state, to));
+					ROW_ASSERT(!t->required && !t->optional, "to %s takes no attributes",
+						   name_of(&names_state, to));
 				seen += !!t;
 			}
 	CU_ASSERT_EQUAL(seen, transition_table_n);
@@ -117,8 +119,9 @@ static void ack_timer(void)
 
 static void rnr_timer(void)
 {
-	static const double ms[32] = { 655.36, .01,  .02,  .03,	 .04,	.06,   .08,   .12,   .16,   .24,   .32,	   .48,	   .64,	   .96,	   1.28,   1.92,
-				       2.56,   3.84, 5.12, 7.68, 10.24, 15.36, 20.48, 30.72, 40.96, 61.44, 81.92, 122.88, 163.84, 245.76, 327.68, 491.52 };
+	static const double ms[32] = { 655.36, .01,   .02,   .03,   .04,   .06,    .08,    .12,    .16,    .24,   .32,
+				       .48,    .64,   .96,   1.28,  1.92,  2.56,   3.84,   5.12,   7.68,   10.24, 15.36,
+				       20.48,  30.72, 40.96, 61.44, 81.92, 122.88, 163.84, 245.76, 327.68, 491.52 };
 
 	for (unsigned i = 0; i < 32; i++)
 		ROW_ASSERT(timer_rnr_ns(i) == (uint64_t)(ms[i] * 100 + .5) * 10000, "code %u is %llu ns", i,

@@ -11,17 +11,20 @@
 #define RTS_OPTIONAL_RC (RTS_OPTIONAL_UC | IBV_QP_MIN_RNR_TIMER)
 #define RTS_OPTIONAL_UD (IBV_QP_CUR_STATE | IBV_QP_QKEY)
 #define SQD_OPTIONAL_UC (IBV_QP_AV | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PATH_MIG_STATE)
-#define SQD_OPTIONAL_RC                                                                                                        \
-	(SQD_OPTIONAL_UC | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC |       \
+#define SQD_OPTIONAL_RC                                                                                                            \
+	(SQD_OPTIONAL_UC | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC |          \
 	 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 
-#define ROW(type_, from_, to_, required_, optional_) { IBV_QPT_##type_, IBV_QPS_##from_, IBV_QPS_##to_, (required_), (optional_) }
+#define ROW(type_, from_, to_, required_, optional_)                                                                               \
+	{                                                                                                                          \
+		IBV_QPT_##type_, IBV_QPS_##from_, IBV_QPS_##to_, (required_), (optional_)                                          \
+	}
 #define TO_RESET(type_, from_) ROW(type_, from_, RESET, 0, 0)
 #define TO_ERR(type_, from_) ROW(type_, from_, ERR, 0, 0)
 /* The moves that every type has and that take no attributes. */
-#define PLAIN(type_)                                                                                                           \
-	TO_RESET(type_, RESET), TO_RESET(type_, INIT), TO_RESET(type_, RTR), TO_RESET(type_, RTS), TO_RESET(type_, SQD),        \
-		TO_RESET(type_, ERR), TO_ERR(type_, INIT), TO_ERR(type_, RTR), TO_ERR(type_, RTS), TO_ERR(type_, SQD),          \
+#define PLAIN(type_)                                                                                                               \
+	TO_RESET(type_, RESET), TO_RESET(type_, INIT), TO_RESET(type_, RTR), TO_RESET(type_, RTS), TO_RESET(type_, SQD),           \
+		TO_RESET(type_, ERR), TO_ERR(type_, INIT), TO_ERR(type_, RTR), TO_ERR(type_, RTS), TO_ERR(type_, SQD),             \
 		TO_ERR(type_, ERR), ROW(type_, RTS, SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY)
 
 const struct transition transition_table[] = {

@@ -19,7 +19,7 @@ struct check_args {
 };
 
 struct check_result {
-	json_t *files;       /* for --json */
+	json_t *files; /* for --json */
 	unsigned faulty, good;
 	size_t cases;
 };
@@ -58,7 +58,9 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
 	.args_doc = "PATH...",
-	.doc = "Checks scenario files and says where each mistake is, what it is and what would have been right. A folder stands for all files "
+	.doc = "Checks scenario files and says where each mistake is, what it is and what would have been right. A folder stands "
+	       "for "
+	       "all files "
 	       "below it, - for standard input.",
 };
 
@@ -68,8 +70,9 @@ static void add_json(struct check_result *r, const struct scenario_path *p, cons
 
 	for (size_t i = 0; s && i < s->n_cases; i++)
 		json_array_append_new(cases, json_string(s->cases[i].id));
-	json_array_append_new(r->files, json_pack("{s:s,s:b,s:i,s:i,s:s,s:o}", "file", p->path, "ok", s != NULL, "errors", (int)d->errors, "warnings",
-						  (int)d->warnings, "text", d->text ? d->text : "", "cases", cases));
+	json_array_append_new(r->files,
+			      json_pack("{s:s,s:b,s:i,s:i,s:s,s:o}", "file", p->path, "ok", s != NULL, "errors", (int)d->errors,
+					"warnings", (int)d->warnings, "text", d->text ? d->text : "", "cases", cases));
 }
 
 static void check_file(const struct check_args *a, const struct scenario_path *p, struct check_result *r)
@@ -91,7 +94,8 @@ static void check_file(const struct check_args *a, const struct scenario_path *p
 	if (a->json)
 		add_json(r, p, rc ? NULL : &s, &d);
 	else if (!rc && !a->quiet)
-		printf("ok      %s  %zu case%s%s\n", p->path, s.n_cases, s.n_cases == 1 ? "" : "s", d.warnings ? "  (warnings)" : "");
+		printf("ok      %s  %zu case%s%s\n", p->path, s.n_cases, s.n_cases == 1 ? "" : "s",
+		       d.warnings ? "  (warnings)" : "");
 	else if (rc && !a->quiet)
 		printf("FAULTY  %s  %u mistake%s\n", p->path, d.errors, d.errors == 1 ? "" : "s");
 	if (!rc)

@@ -7,7 +7,8 @@
 #include "scenario.h"
 
 static const struct argp argp = {
-	.doc = "Prints the JSON Schema (draft 2020-12) of scenario files. It is made from the tables that the loader itself reads; editors with a "
+	.doc = "Prints the JSON Schema (draft 2020-12) of scenario files. It is made from the tables that the loader itself reads; "
+	       "editors with a "
 	       "YAML language server complete and check with it.",
 };
 

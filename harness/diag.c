@@ -155,8 +155,8 @@ static void put_source(struct diag *d, const struct diag_at *at)
 	put(d, "\n");
 }
 
-__attribute__((format(printf, 5, 0))) static void report(struct diag *d, const struct diag_at *at, const char *level, const char *hint,
-							 const char *fmt, va_list ap)
+__attribute__((format(printf, 5, 0))) static void report(struct diag *d, const struct diag_at *at, const char *level,
+							 const char *hint, const char *fmt, va_list ap)
 {
 	char where[64] = ": ";
 	char *text, *copy;

@@ -13,7 +13,8 @@ static void carets(void)
 		unsigned line, col, span;
 		const char *hint, *text;
 	} rows[] = {
-		{ "one\ntwo three\n", 2, 5, 5, "allowed: four", "f:2:5: error: bad\n    2 | two three\n      |     ^~~~~\n        allowed: four\n" },
+		{ "one\ntwo three\n", 2, 5, 5, "allowed: four",
+		  "f:2:5: error: bad\n    2 | two three\n      |     ^~~~~\n        allowed: four\n" },
 		{ "one", 1, 1, 1, NULL, "f:1:1: error: bad\n    1 | one\n      | ^\n" },
 		{ "\xc3\xa4\xe2\x82\xacx", 1, 3, 1, NULL, "f:1:3: error: bad\n    1 | \xc3\xa4\xe2\x82\xacx\n      |   ^\n" },
 		{ "\033x\ty", 1, 4, 1, NULL, "f:1:4: error: bad\n    1 | \\x1bx y\n      |       ^\n" },
@@ -24,8 +25,12 @@ static void carets(void)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct diag d = { 0 };
-		struct diag_at at = { .path = "f", .source = rows[i].source, .source_len = strlen(rows[i].source), .line = rows[i].line,
-				      .col = rows[i].col, .span = rows[i].span };
+		struct diag_at at = { .path = "f",
+				      .source = rows[i].source,
+				      .source_len = strlen(rows[i].source),
+				      .line = rows[i].line,
+				      .col = rows[i].col,
+				      .span = rows[i].span };
 
 		diag_error(&d, &at, rows[i].hint, "bad");
 		ROW_ASSERT(d.text && !strcmp(d.text, rows[i].text), "row %zu gave\n%s", i, d.text);

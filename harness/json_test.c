@@ -20,9 +20,10 @@ static void write_file(const char *text)
 
 static void getters(void)
 {
-	json_t *o = json_loads("{\"s\":\"text\",\"i\":-5,\"h\":\"0xffffffffffffffff\",\"bad\":\"0xzz\",\"tail\":\"0x1 \",\"t\":true,"
-			       "\"a\":[\"x\",\"y\",3],\"big\":\"0x1ffffffffffffffff\"}",
-			       0, NULL);
+	json_t *o =
+		json_loads("{\"s\":\"text\",\"i\":-5,\"h\":\"0xffffffffffffffff\",\"bad\":\"0xzz\",\"tail\":\"0x1 \",\"t\":true,"
+			   "\"a\":[\"x\",\"y\",3],\"big\":\"0x1ffffffffffffffff\"}",
+			   0, NULL);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(o);
 	CU_ASSERT_STRING_EQUAL(json_str(o, "s"), "text");

@@ -6,11 +6,15 @@
 #include <rdma/rdma_cma.h>
 #include <string.h>
 
-#define TABLE(what_, rows_) { .what = (what_), .rows = (rows_), .n = sizeof(rows_) / sizeof((rows_)[0]) }
+#define TABLE(what_, rows_)                                                                                                        \
+	{                                                                                                                          \
+		.what = (what_), .rows = (rows_), .n = sizeof(rows_) / sizeof((rows_)[0])                                          \
+	}
 
 static const struct name status_rows[] = {
 	{ "SUCCESS", IBV_WC_SUCCESS, "the request ended well" },
-	{ "LOC_LEN_ERR", IBV_WC_LOC_LEN_ERR, "a length does not fit: a message longer than its receive, or than the device can send" },
+	{ "LOC_LEN_ERR", IBV_WC_LOC_LEN_ERR,
+	  "a length does not fit: a message longer than its receive, or than the device can send" },
 	{ "LOC_QP_OP_ERR", IBV_WC_LOC_QP_OP_ERR, "the local QP cannot execute this request" },
 	{ "LOC_EEC_OP_ERR", IBV_WC_LOC_EEC_OP_ERR, "reliable datagram only: the local EE context failed" },
 	{ "LOC_PROT_ERR", IBV_WC_LOC_PROT_ERR, "a local buffer is not in a memory region with the right it needs" },

@@ -23,7 +23,7 @@ static void every_value_has_a_name(void)
 }
 
 static const struct name_table *const tables[] = {
-	&names_status,	&names_state,	 &names_event, &names_op,	 &names_access,
+	&names_status,  &names_state,    &names_event, &names_op,        &names_access,
 	&names_qp_type, &names_cm_event, &names_errno, &names_wc_opcode,
 };
 
@@ -85,7 +85,8 @@ static void nearest(void)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct name *n = name_nearest(rows[i].table, rows[i].text);
 
-		ROW_ASSERT(rows[i].want ? n && !strcmp(n->text, rows[i].want) : !n, "'%s' gave %s", rows[i].text, n ? n->text : "nothing");
+		ROW_ASSERT(rows[i].want ? n && !strcmp(n->text, rows[i].want) : !n, "'%s' gave %s", rows[i].text,
+			   n ? n->text : "nothing");
 	}
 	CU_ASSERT_EQUAL(name_distance("kitten", "sitting"), 3);
 	CU_ASSERT_EQUAL(name_distance("", "abc"), 3);

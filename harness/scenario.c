@@ -39,7 +39,8 @@ static void check_default_pair(struct loader *l, struct ynode *root)
 
 	if (!agents || ynode_get(root, "pairs") || (json_object_get(l->agents, "a") && json_object_get(l->agents, "b")))
 		return;
-	complain(l, agents->key, "`pairs: { p: { ends: [x, y] } }`", "the default pair is of agents `a` and `b`: the file has to say its `pairs`");
+	complain(l, agents->key, "`pairs: { p: { ends: [x, y] } }`",
+		 "the default pair is of agents `a` and `b`: the file has to say its `pairs`");
 }
 
 static void check_agent_names(struct loader *l, struct ynode *root)
@@ -50,7 +51,8 @@ static void check_agent_names(struct loader *l, struct ynode *root)
 		struct ynode *key = agents->kids[i]->key;
 
 		if (attr_find(key->text) || !strcmp(key->text, "api"))
-			complain(l, key, "choose another name", "`%s` is an attribute of QPs: under `qp:` it could mean either", key->text);
+			complain(l, key, "choose another name", "`%s` is an attribute of QPs: under `qp:` it could mean either",
+				 key->text);
 	}
 }
 
@@ -101,7 +103,8 @@ static void check_used(struct loader *l)
 {
 	for (size_t i = 0; i < l->n_vars; i++)
 		if (!l->vars[i].used)
-			complain(l, l->vars[i].key, "it is written `${name}`, in quotes inside { }", "`%s` is swept but never used", l->vars[i].key->text);
+			complain(l, l->vars[i].key, "it is written `${name}`, in quotes inside { }", "`%s` is swept but never used",
+				 l->vars[i].key->text);
 }
 
 static int case_keep(struct loader *l, struct ynode *sweep, const char *id, struct scenario *s)
@@ -133,7 +136,8 @@ static int load_cases(struct loader *l, struct ynode *root, const char *id, stru
 	int rc = 0;
 
 	if (n && l->tree.n_nodes * n > GRAMMAR_MAX_WORK) {
-		complain(l, sweep ? sweep->key : root, NULL, "%zu cases of a file with %zu tokens are more than the harness loads", n, l->tree.n_nodes);
+		complain(l, sweep ? sweep->key : root, NULL, "%zu cases of a file with %zu tokens are more than the harness loads",
+			 n, l->tree.n_nodes);
 		n = 0;
 	}
 	/* Without a good sweep no `${}` means anything. */
@@ -174,7 +178,8 @@ static int load(struct loader *l, const char *id, struct scenario *s)
 	if (!root || root->kind != YNODE_MAP) {
 		struct ynode top = { .pos = root ? root->pos : 0, .span = 1 };
 
-		complain(l, &top, "`qpdrill: 1`, `title: ...`, `steps: [...]`", root ? "a scenario is a map of keys" : "the file is empty");
+		complain(l, &top, "`qpdrill: 1`, `title: ...`, `steps: [...]`",
+			 root ? "a scenario is a map of keys" : "the file is empty");
 		return -EINVAL;
 	}
 	check_tree(l);

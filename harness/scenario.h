@@ -16,15 +16,15 @@
 #include "error.h"
 
 struct scenario_case {
-	char *id;       /* "states/reset-discards~to=RESET" */
-	json_t *sweep;  /* {"to":"RESET"} or NULL */
+	char *id;      /* "states/reset-discards~to=RESET" */
+	json_t *sweep; /* {"to":"RESET"} or NULL */
 	json_t *doc;
 };
 
 struct scenario {
 	char *path;
-	char *id;       /* path below the root without suffix */
-	char *source;   /* the file's bytes, for copies and carets */
+	char *id;     /* path below the root without suffix */
+	char *source; /* the file's bytes, for copies and carets */
 	size_t source_len;
 	struct scenario_case *cases;
 	size_t n_cases;

@@ -44,7 +44,8 @@ static void complain_key(struct loader *l, const struct ynode *key, const struct
 	if (attr_find(key->text) && k->flags & G_UNBOUNDED)
 		complain(l, key, "it is set under the top level `qp:`", "`%s` is fixed when a QP is created", key->text);
 	else if (attr_find(key->text))
-		complain(l, key, "only `modify: { set: }` and `expect: { attr: }` speak of it", "`%s` is handed over when the ends connect", key->text);
+		complain(l, key, "only `modify: { set: }` and `expect: { attr: }` speak of it",
+			 "`%s` is handed over when the ends connect", key->text);
 	else
 		complain(l, key, hint, "unknown attribute `%s`%s", key->text, k->flags & G_AGENTS ? ", and no agent" : "");
 }
@@ -64,7 +65,8 @@ static json_t *number_value(struct loader *l, struct ynode *n, const struct gkey
 		key.type = G_MEASURE;
 	value = value_parse(l, n, &key);
 	if (mtu && json_is_integer(value) && !(k->flags & G_UNBOUNDED) && !mtu_to_enum(json_integer_value(value)))
-		complain(l, n, "allowed: 256, 512, 1024, 2048, 4096", "there is no path_mtu of %lld", (long long)json_integer_value(value));
+		complain(l, n, "allowed: 256, 512, 1024, 2048, 4096", "there is no path_mtu of %lld",
+			 (long long)json_integer_value(value));
 	if (l->n_errors == before)
 		return value;
 	json_decref(value);
@@ -119,7 +121,8 @@ json_t *parse_attrs(struct loader *l, struct ynode *n, const struct gkey *k)
 	json_t *out, *value;
 
 	if (n->kind != YNODE_MAP) {
-		complain(l, n, "`{ timeout: 14, retry_cnt: 3 }`", "attributes by name are wanted, found %s", node_shown(n, shown, sizeof(shown)));
+		complain(l, n, "`{ timeout: 14, retry_cnt: 3 }`", "attributes by name are wanted, found %s",
+			 node_shown(n, shown, sizeof(shown)));
 		return NULL;
 	}
 	out = json_object();

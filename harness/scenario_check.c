@@ -51,7 +51,8 @@ void check_connect(struct loader *l, const struct ynode *map, void *out)
 
 	for (size_t i = 0; i < sizeof(cm_only) / sizeof(cm_only[0]); i++)
 		if (json_object_get(out, cm_only[i]) && (!by || strcmp(by, "cm")))
-			complain(l, key_of(map, cm_only[i]), "`by: cm`", "`%s` is of rdma_cm: verbs know no such thing", cm_only[i]);
+			complain(l, key_of(map, cm_only[i]), "`by: cm`", "`%s` is of rdma_cm: verbs know no such thing",
+				 cm_only[i]);
 	not_with(l, map, out, "upto", "refused");
 }
 
@@ -127,7 +128,8 @@ void check_poll(struct loader *l, const struct ynode *map, void *out)
 	const char *poll = json_str(cq, "poll");
 
 	if (!poll || strcmp(poll, "manual"))
-		complain(l, ynode_get(map, "cq"), "`cq: { NAME: { at: a, poll: manual } }`", "the CQ `%s` is polled by the harness already", name);
+		complain(l, ynode_get(map, "cq"), "`cq: { NAME: { at: a, poll: manual } }`",
+			 "the CQ `%s` is polled by the harness already", name);
 }
 
 void check_traffic(struct loader *l, const struct ynode *map, void *out)
@@ -141,9 +143,11 @@ void check_traffic(struct loader *l, const struct ynode *map, void *out)
 		return;
 	}
 	if (!json_object_get(out, "ops"))
-		complain(l, key_of(map, NULL), "`ops: [SEND, WRITE, READ]`", "a step `traffic` wants `ops:` (operations, mixed), or `stop:`");
+		complain(l, key_of(map, NULL), "`ops: [SEND, WRITE, READ]`",
+			 "a step `traffic` wants `ops:` (operations, mixed), or `stop:`");
 	if (!json_object_get(out, "messages") && !json_object_get(out, "as"))
-		complain(l, key_of(map, NULL), "`messages: 64`, or `as: NAME` and later `- traffic: { stop: NAME }`", "this traffic would never end");
+		complain(l, key_of(map, NULL), "`messages: 64`, or `as: NAME` and later `- traffic: { stop: NAME }`",
+			 "this traffic would never end");
 }
 
 void check_remember(struct loader *l, const struct ynode *map, void *out)
@@ -163,8 +167,8 @@ void check_recover(struct loader *l, const struct ynode *map, void *out)
 		l->attrs_changed = true;
 }
 
-static const char *const subjects[] = { "wc", "recv_wc", "qp", "attr", "event", "cm", "payload", "counter", "ledger", "packets",
-					"hits", "errors", "gap", "p50", "p99", "phase", NULL };
+static const char *const subjects[] = { "wc",      "recv_wc", "qp",     "attr", "event", "cm",  "payload", "counter", "ledger",
+					"packets", "hits",    "errors", "gap",  "p50",   "p99", "phase",   NULL };
 
 /* Whose? Each subject needs an end, or a name that it is of. */
 static void check_owner(struct loader *l, const struct ynode *map, json_t *out)
@@ -189,7 +193,8 @@ static void check_owner(struct loader *l, const struct ynode *map, json_t *out)
 	if (json_object_get(out, "wc") && kind & G_OF_RECV)
 		complain(l, key_of(map, "wc"), "`recv_wc`", "completions of receives are `recv_wc`");
 	if (json_object_get(out, "recv_wc") && kind & G_OF_POST)
-		complain(l, key_of(map, "recv_wc"), "`recv_wc` at the peer's end; `wc` for the post itself", "a post of sends has no receive completions");
+		complain(l, key_of(map, "recv_wc"), "`recv_wc` at the peer's end; `wc` for the post itself",
+			 "a post of sends has no receive completions");
 	if (json_object_get(out, "hits") && !json_object_get(out, "fault") && !(kind & G_OF_FAULT))
 		complain(l, key_of(map, "hits"), "`fault: NAME`", "`hits` of which fault?");
 }
@@ -199,7 +204,8 @@ static void check_none(struct loader *l, const struct ynode *map, json_t *out)
 {
 	for (const char *const *k = (const char *const[]){ "wc", "recv_wc", NULL }; *k; k++)
 		if (json_bool(json_object_get(out, *k), "none", false) && !json_object_get(out, "for"))
-			complain(l, ynode_get(map, *k), "`for: 100ms`", "`%s: none` wants `for:`: how long has nothing to come?", *k);
+			complain(l, ynode_get(map, *k), "`for: 100ms`", "`%s: none` wants `for:`: how long has nothing to come?",
+				 *k);
 }
 
 /* An item that only this status can satisfy: the pattern cannot hold without it. */
@@ -274,8 +280,9 @@ static void check_never(struct loader *l, const struct ynode *map, json_t *out)
 				continue;
 			n = status_node(l, ynode_get(map, "wc"), never[k].status, &off);
 			if (n)
-				complain_part(l, n, off, strlen(never[k].status), never[k].why, "%s can never come at `%s`: its %s is %d", never[k].status,
-					      name, never[k].attr, (int)never[k].value);
+				complain_part(l, n, off, strlen(never[k].status), never[k].why,
+					      "%s can never come at `%s`: its %s is %d", never[k].status, name, never[k].attr,
+					      (int)never[k].value);
 			break;
 		}
 	}

@@ -55,7 +55,7 @@ struct end_reader {
 	struct loader *l;
 	const struct ynode *n;
 	const char *text;
-	size_t off;       /* of text in the node */
+	size_t off; /* of text in the node */
 	unsigned flags;
 };
 
@@ -63,7 +63,8 @@ static bool end_wrong(const struct end_reader *r, size_t off, size_t len, const 
 {
 	char hint[HINT_SIZE];
 
-	complain_part(r->l, r->n, r->off + off, len ? len : 1, ends_hint(r->l, r->text, hint, sizeof(hint)), "`%s`: %s", r->text, why);
+	complain_part(r->l, r->n, r->off + off, len ? len : 1, ends_hint(r->l, r->text, hint, sizeof(hint)), "`%s`: %s", r->text,
+		      why);
 	return false;
 }
 
@@ -98,12 +99,13 @@ static bool check_index(const struct end_reader *r, const struct end_name *e)
 	char why[320];
 
 	if (e->index >= count) {
-		snprintf(why, sizeof(why), "pair `%s` has %ld QP%s at each end, counted from 0", e->pair, count, count == 1 ? "" : "s");
+		snprintf(why, sizeof(why), "pair `%s` has %ld QP%s at each end, counted from 0", e->pair, count,
+			 count == 1 ? "" : "s");
 		return end_wrong(r, 0, strlen(r->text), why);
 	}
 	if (e->index == -1 && count > 1) {
-		snprintf(why, sizeof(why), "pair `%s` has %ld QPs at each end: say which, as `%s[0].%s` or `%s[*].%s`", e->pair, count, e->pair,
-			 e->agent, e->pair, e->agent);
+		snprintf(why, sizeof(why), "pair `%s` has %ld QPs at each end: say which, as `%s[0].%s` or `%s[*].%s`", e->pair,
+			 count, e->pair, e->agent, e->pair, e->agent);
 		return end_wrong(r, 0, strlen(r->text), why);
 	}
 	return true;
@@ -119,7 +121,8 @@ static bool check_agent(const struct end_reader *r, const struct end_name *e)
 		return end_wrong(r, 0, strlen(r->text), why);
 	}
 	if (qps > 1 && !(r->flags & G_SEVERAL)) {
-		snprintf(why, sizeof(why), "agent `%s` has %u QPs: say which, as PAIR.%s or `*.%s`", e->agent, qps, e->agent, e->agent);
+		snprintf(why, sizeof(why), "agent `%s` has %u QPs: say which, as PAIR.%s or `*.%s`", e->agent, qps, e->agent,
+			 e->agent);
 		return end_wrong(r, 0, strlen(r->text), why);
 	}
 	return true;
@@ -149,8 +152,9 @@ static bool read_thing(const struct end_reader *r, const char *first, const char
 			words_add(&w, name);
 		}
 	}
-	complain_part(r->l, r->n, r->off + strlen(first) + 1, strlen(rest) ? strlen(rest) : 1, words_hint(&w, rest, hint, sizeof(hint)),
-		      "there is no %s `%s`", strcmp(first, "dev") ? first : "agent", rest);
+	complain_part(r->l, r->n, r->off + strlen(first) + 1, strlen(rest) ? strlen(rest) : 1,
+		      words_hint(&w, rest, hint, sizeof(hint)), "there is no %s `%s`", strcmp(first, "dev") ? first : "agent",
+		      rest);
 	return false;
 }
 
@@ -253,7 +257,8 @@ static json_t *one_end(struct loader *l, struct ynode *n, const struct gkey *k)
 	if (n->kind != YNODE_SCALAR || node_is_null(n) || (n->plain && (!strcmp(n->text, "true") || !strcmp(n->text, "false")))) {
 		char hint[HINT_SIZE];
 
-		complain(l, n, ends_hint(l, NULL, hint, sizeof(hint)), "%s is wanted, found %s", k->type == G_END ? "one end" : "an end", node_shown(n, shown, sizeof(shown)));
+		complain(l, n, ends_hint(l, NULL, hint, sizeof(hint)), "%s is wanted, found %s",
+			 k->type == G_END ? "one end" : "an end", node_shown(n, shown, sizeof(shown)));
 		return NULL;
 	}
 	if (!read_end(&(struct end_reader){ l, n, n->text, 0, k->flags }, &e))
@@ -338,8 +343,8 @@ json_t *parse_device(struct loader *l, struct ynode *n, const struct gkey *k)
 		for (size_t i = 0; i < w.n; i++)
 			if (!strcmp(w.word[i], n->text))
 				return json_string(n->text);
-	complain(l, n, words_hint(&w, n->kind == YNODE_SCALAR ? n->text : NULL, hint, sizeof(hint)), "%s is no device that an agent uses",
-		 node_shown(n, shown, sizeof(shown)));
+	complain(l, n, words_hint(&w, n->kind == YNODE_SCALAR ? n->text : NULL, hint, sizeof(hint)),
+		 "%s is no device that an agent uses", node_shown(n, shown, sizeof(shown)));
 	return NULL;
 }
 

@@ -109,8 +109,8 @@ static void complain_param(struct loader *l, const struct ynode *key, const stru
 
 	for (const struct fault_param *p = ops->params; p && p->name; p++)
 		words_add(&w, p->name);
-	complain(l, key, w.n ? words_hint(&w, key->text, hint, sizeof(hint)) : "it takes no parameters", "unknown parameter `%s` of fault `%s`",
-		 key->text, ops->name);
+	complain(l, key, w.n ? words_hint(&w, key->text, hint, sizeof(hint)) : "it takes no parameters",
+		 "unknown parameter `%s` of fault `%s`", key->text, ops->name);
 }
 
 static bool is_param(const struct fault_ops *ops, const char *name)
@@ -131,7 +131,8 @@ json_t *fault_args_parse(struct loader *l, struct ynode *n, const struct fault_o
 	json_t *args;
 
 	if (map->kind != YNODE_MAP) {
-		complain(l, n, ops->help, "fault `%s` takes its parameters as a map, found %s", ops->name, node_shown(n, shown, sizeof(shown)));
+		complain(l, n, ops->help, "fault `%s` takes its parameters as a map, found %s", ops->name,
+			 node_shown(n, shown, sizeof(shown)));
 		return NULL;
 	}
 	for (size_t i = 0; i < map->n; i++)
@@ -144,7 +145,8 @@ json_t *fault_args_parse(struct loader *l, struct ynode *n, const struct fault_o
 
 		if (!kid) {
 			if (p->required)
-				complain(l, n->key, NULL, "fault `%s` wants `%s:` (%s)", ops->name, p->name, p->help ? p->help : "required");
+				complain(l, n->key, NULL, "fault `%s` wants `%s:` (%s)", ops->name, p->name,
+					 p->help ? p->help : "required");
 			continue;
 		}
 		value = kid->bad ? NULL : param_parse(l, kid, p);

@@ -25,26 +25,53 @@ static const char *const paths[] = { "reset", "recreate", "cm", "sq", "sqd", "re
 static const char *const results[] = { "verified", "fails", NULL };
 static const char *const classes[] = { "request", "ack", "nak", "rnr_nak", "read_response", "atomic_ack", "cnp", NULL };
 static const char *const reject_reasons[] = {
-	"NO_QP", "NO_EEC", "NO_RESOURCES", "TIMEOUT", "UNSUPPORTED", "INVALID_COMM_ID", "INVALID_COMM_INSTANCE", "INVALID_SERVICE_ID",
-	"INVALID_TRANSPORT_TYPE", "STALE_CONN", "RDC_NOT_EXIST", "INVALID_GID", "INVALID_LID", "INVALID_SL", "INVALID_TRAFFIC_CLASS",
-	"INVALID_HOP_LIMIT", "INVALID_PACKET_RATE", "INVALID_ALT_GID", "INVALID_ALT_LID", "INVALID_ALT_SL", "INVALID_ALT_TRAFFIC_CLASS",
-	"INVALID_ALT_HOP_LIMIT", "INVALID_ALT_PACKET_RATE", "PORT_CM_REDIRECT", "PORT_REDIRECT", "INVALID_MTU", "INSUFFICIENT_RESP_RESOURCES",
-	"CONSUMER_DEFINED", "INVALID_RNR_RETRY", "DUPLICATE_LOCAL_COMM_ID", "INVALID_CLASS_VERSION", "INVALID_FLOW_LABEL",
-	"INVALID_ALT_FLOW_LABEL", NULL,
+	"NO_QP",
+	"NO_EEC",
+	"NO_RESOURCES",
+	"TIMEOUT",
+	"UNSUPPORTED",
+	"INVALID_COMM_ID",
+	"INVALID_COMM_INSTANCE",
+	"INVALID_SERVICE_ID",
+	"INVALID_TRANSPORT_TYPE",
+	"STALE_CONN",
+	"RDC_NOT_EXIST",
+	"INVALID_GID",
+	"INVALID_LID",
+	"INVALID_SL",
+	"INVALID_TRAFFIC_CLASS",
+	"INVALID_HOP_LIMIT",
+	"INVALID_PACKET_RATE",
+	"INVALID_ALT_GID",
+	"INVALID_ALT_LID",
+	"INVALID_ALT_SL",
+	"INVALID_ALT_TRAFFIC_CLASS",
+	"INVALID_ALT_HOP_LIMIT",
+	"INVALID_ALT_PACKET_RATE",
+	"PORT_CM_REDIRECT",
+	"PORT_REDIRECT",
+	"INVALID_MTU",
+	"INSUFFICIENT_RESP_RESOURCES",
+	"CONSUMER_DEFINED",
+	"INVALID_RNR_RETRY",
+	"DUPLICATE_LOCAL_COMM_ID",
+	"INVALID_CLASS_VERSION",
+	"INVALID_FLOW_LABEL",
+	"INVALID_ALT_FLOW_LABEL",
+	NULL,
 };
 static const char *const mw_types[] = { "1", "2", NULL };
 
-#define END { 0 }
-
 static const struct gkey link_keys[] = {
-	{ "mtu", G_NUMBER, G_REQUIRED | G_NO_REF, .min = 576, .max = 9600, .help = "MTU of the Ethernet link; 4200 carries an IB MTU of 4096" },
-	END,
+	{ "mtu", G_NUMBER, G_REQUIRED | G_NO_REF, .min = 576, .max = 9600,
+	  .help = "MTU of the Ethernet link; 4200 carries an IB MTU of 4096" },
+	{ .name = NULL },
 };
 static const struct gmap link_map = { .what = "`link`", .keys = link_keys };
 
 static const struct gkey agent_keys[] = {
 	{ "device", G_NAME, 0, .help = "the device it opens: `a` or `b` in the labs of one machine" },
-	END,
+	{ .name = NULL },
 };
 static const struct gmap agent_map = { .what = "an agent", .keys = agent_keys };
 
@@ -52,7 +79,7 @@ static const struct gkey pair_keys[] = {
 	{ "ends", G_ENDS_OF, G_REQUIRED, .help = "the two agents, `[a, b]`" },
 	{ "count", G_NUMBER, G_NO_REF, .min = 1, .max = GRAMMAR_MAX_PAIR_COUNT, .help = "so many QP pairs, named p[0], p[1]..." },
 	{ "qp", G_ATTRS, G_AGENTS, .help = "attributes of this pair's QPs, over those of the file" },
-	END,
+	{ .name = NULL },
 };
 static const struct gmap pair_map = { .what = "a pair", .keys = pair_keys };
 
@@ -61,8 +88,9 @@ static const struct gkey cq_keys[] = {
 	{ "depth", G_NUMBER, G_NO_REF, .min = 1, .max = MAX_COUNT, .help = "entries asked for" },
 	{ "poll", G_WORD, 0, .words = polls, .help = "`manual`: only `poll`, `traffic` and `recover` take from it" },
 	{ "api", G_WORD, 0, .words = apis, .help = "`extended`: ibv_start_poll and its kin" },
-	{ "used_by", G_ENDS, G_QUEUES | G_SEVERAL, .help = "the queues that complete into it: `[b.recv, p.a.send]`; an end means both" },
-	END,
+	{ "used_by", G_ENDS, G_QUEUES | G_SEVERAL,
+	  .help = "the queues that complete into it: `[b.recv, p.a.send]`; an end means both" },
+	{ .name = NULL },
 };
 static const struct gmap cq_map = { .what = "a CQ", .keys = cq_keys };
 
@@ -70,12 +98,13 @@ static const struct gkey srq_keys[] = {
 	{ "at", G_AGENT, G_REQUIRED, .help = "the agent that holds it" },
 	{ "depth", G_NUMBER, G_NO_REF, .min = 1, .max = MAX_COUNT, .help = "receives it can hold" },
 	{ "max_sge", G_NUMBER, G_NO_REF, .min = 0, .max = 1024, .help = "segments per receive" },
-	{ "limit", G_NUMBER, G_NO_REF, .min = 0, .max = MAX_COUNT, .help = "below so many receives it raises SRQ_LIMIT_REACHED once" },
+	{ "limit", G_NUMBER, G_NO_REF, .min = 0, .max = MAX_COUNT,
+	  .help = "below so many receives it raises SRQ_LIMIT_REACHED once" },
 	{ "fill", G_WORD, 0, .words = fills, .help = "`all` (default): filled at the first connect; `none`: by `post_recv` only" },
 	{ "size", G_SIZE, G_NO_REF, .min = 1, .max = MAX_SIZE, .help = "bytes per receive" },
 	{ "pd", G_OBJECT, G_OBJ_PD, .help = "its protection domain" },
 	{ "used_by", G_ENDS, G_SEVERAL, .help = "the QPs that receive from it" },
-	END,
+	{ .name = NULL },
 };
 static const struct gmap srq_map = { .what = "an SRQ", .keys = srq_keys };
 
@@ -85,14 +114,14 @@ static const struct gkey mr_keys[] = {
 	{ "access", G_WORDS, 0, .names = &names_access, .help = "rights" },
 	{ "pd", G_OBJECT, G_OBJ_PD, .help = "its protection domain" },
 	{ "used_by", G_ENDS, G_SEVERAL, .help = "the QPs whose peers are told its key" },
-	END,
+	{ .name = NULL },
 };
 static const struct gmap mr_map = { .what = "an MR", .keys = mr_keys };
 
 static const struct gkey pd_keys[] = {
 	{ "at", G_AGENT, G_REQUIRED, .help = "the agent that holds it" },
 	{ "used_by", G_ENDS, G_SEVERAL, .help = "the QPs that are made in it" },
-	END,
+	{ .name = NULL },
 };
 static const struct gmap pd_map = { .what = "a PD", .keys = pd_keys };
 
@@ -103,7 +132,7 @@ static const struct gkey mw_keys[] = {
 	{ "offset", G_SIZE, 0, .max = MAX_SIZE, .help = "where in the region it begins" },
 	{ "size", G_SIZE, 0, .max = MAX_SIZE, .help = "bytes" },
 	{ "access", G_WORDS, 0, .names = &names_access, .help = "rights" },
-	END,
+	{ .name = NULL },
 };
 static const struct gmap mw_map = { .what = "an MW", .keys = mw_keys };
 
@@ -116,7 +145,7 @@ static const struct gkey ah_keys[] = {
 	{ "traffic_class", G_NUMBER, G_NO_REF, .max = 255, .help = "traffic class or TOS byte" },
 	{ "sl", G_NUMBER, G_NO_REF, .max = 15, .help = "service level" },
 	{ "flow_label", G_NUMBER, G_NO_REF, .max = 0xfffff, .help = "flow label" },
-	END,
+	{ .name = NULL },
 };
 static const struct gmap ah_map = { .what = "an AH", .keys = ah_keys };
 
@@ -141,16 +170,25 @@ static const struct gkey file_keys[] = {
 	{ "mw", G_MAP_OF, 0, .map = &mw_map, .help = "memory windows" },
 	{ "ah", G_MAP_OF, 0, .map = &ah_map, .help = "address handles" },
 	{ "steps", G_STEPS, G_REQUIRED, .help = "what happens, in order" },
-	END,
+	{ .name = NULL },
 };
 const struct gmap grammar_file = { .what = "a scenario", .keys = file_keys };
 
-#define AS { "as", G_NAME, 0, .help = "a name for later steps" }
-#define WITHIN { "within", G_DURATION, 0, .max = MAX_TIME, .help = "a deadline other than the computed one" }
-#define RETURNS { "returns", G_ERRNOS, 0, .names = &names_errno, .help = "what the verb returns, `EINVAL | ENOMEM`; default 0" }
+#define AS                                                                                                                         \
+	{                                                                                                                          \
+		"as", G_NAME, 0, .help = "a name for later steps"                                                                  \
+	}
+#define WITHIN                                                                                                                     \
+	{                                                                                                                          \
+		"within", G_DURATION, 0, .max = MAX_TIME, .help = "a deadline other than the computed one"                         \
+	}
+#define RETURNS                                                                                                                    \
+	{                                                                                                                          \
+		"returns", G_ERRNOS, 0, .names = &names_errno, .help = "what the verb returns, `EINVAL | ENOMEM`; default 0"       \
+	}
 
-static const struct gkey step_keys[] = { AS, WITHIN, END };
-static const struct gkey verb_keys[] = { AS, WITHIN, RETURNS, END };
+static const struct gkey step_keys[] = { AS, WITHIN, { .name = NULL } };
+static const struct gkey verb_keys[] = { AS, WITHIN, RETURNS, { .name = NULL } };
 
 static const struct gkey connect_keys[] = {
 	{ "pair", G_PAIRS, 0, .help = "which pairs; default all" },
@@ -158,7 +196,7 @@ static const struct gkey connect_keys[] = {
 	{ "from", G_AGENT, 0, .help = "cm: the active side" },
 	{ "upto", G_WORD, 0, .words = uptos, .help = "stop in this state" },
 	{ "refused", G_WORD, 0, .words = reject_reasons, .help = "cm: the reason with which it has to be refused" },
-	END,
+	{ .name = NULL },
 };
 
 static const struct gkey object_keys[] = {
@@ -169,7 +207,7 @@ static const struct gkey object_keys[] = {
 	{ "mw", G_OBJECTS, G_OBJ_MW, .help = "MWs" },
 	{ "ah", G_OBJECTS, G_OBJ_AH, .help = "AHs" },
 	{ "pd", G_OBJECTS, G_OBJ_PD, .help = "PDs" },
-	END,
+	{ .name = NULL },
 };
 
 static const struct gkey modify_keys[] = {
@@ -178,33 +216,33 @@ static const struct gkey modify_keys[] = {
 	{ "set", G_ATTRS, G_UNBOUNDED, .help = "attributes other than the plan's; may be out of range" },
 	{ "leave_out", G_WORDS, 0, .names = &names_attr_mask, .help = "mask bits not to give though the transition needs them" },
 	{ "add", G_WORDS, 0, .names = &names_attr_mask, .help = "mask bits to give though the transition has none" },
-	END,
+	{ .name = NULL },
 };
 
-#define POST_BODY                                                                                                              \
-	{ "size", G_SIZE, 0, .max = MAX_SIZE, .help = "bytes per message; default 64" },                                        \
-		{ "count", G_NUMBER, 0, .max = MAX_COUNT, .help = "so many requests; default 1" },                              \
-		{ "to", G_PLACE, 0, .help = "the MR of the peer to write to or read from, `pool + 4096`" },                     \
-		{ "sge", G_NUMBER, 0, .max = MAX_COUNT, .help = "segments that the message is cut into; default 1" },           \
-		{ "rkey", G_WORD, 0, .words = wrongs, .help = "`wrong`, or `old`: that of the MR's former life" },              \
-		{ "lkey", G_WORD, 0, .words = wrongs, .help = "the same for the local key" },                                   \
-		{ "addr", G_WORD, 0, .words = addr_words, .help = "`beyond` the end of the MR, `misaligned` by one byte" },     \
-		{ "signaled", G_BOOL, 0, .help = "default true" }, { "inline", G_BOOL, 0, .help = "data in the request" },      \
-		{ "fence", G_BOOL, 0, .help = "wait for earlier READs and atomics" },                                           \
-		{ "solicited", G_BOOL, 0, .help = "ask for a solicited event" },                                                \
-		{ "imm", G_NUMBER, G_NO_REF, .max = 0xffffffffLL, .help = "immediate data" },                                   \
-		{ "compare", G_NUMBER, G_NO_REF | G_HEX, .help = "CMP_AND_SWP: what has to be there" },                         \
-		{ "swap", G_NUMBER, G_NO_REF | G_HEX, .help = "CMP_AND_SWP: what is put there" },                               \
-		{ "add", G_NUMBER, G_NO_REF | G_HEX, .help = "FETCH_AND_ADD: what is added" },                                  \
-		{ "mw", G_OBJECT, G_OBJ_MW, .help = "BIND_MW: the window" },                                                    \
-	{                                                                                                                       \
-		"ah", G_OBJECT, G_OBJ_AH, .help = "UD: the address handle"                                                      \
+#define POST_BODY                                                                                                                  \
+	{ "size", G_SIZE, 0, .max = MAX_SIZE, .help = "bytes per message; default 64" },                                           \
+		{ "count", G_NUMBER, 0, .max = MAX_COUNT, .help = "so many requests; default 1" },                                 \
+		{ "to", G_PLACE, 0, .help = "the MR of the peer to write to or read from, `pool + 4096`" },                        \
+		{ "sge", G_NUMBER, 0, .max = MAX_COUNT, .help = "segments that the message is cut into; default 1" },              \
+		{ "rkey", G_WORD, 0, .words = wrongs, .help = "`wrong`, or `old`: that of the MR's former life" },                 \
+		{ "lkey", G_WORD, 0, .words = wrongs, .help = "the same for the local key" },                                      \
+		{ "addr", G_WORD, 0, .words = addr_words, .help = "`beyond` the end of the MR, `misaligned` by one byte" },        \
+		{ "signaled", G_BOOL, 0, .help = "default true" }, { "inline", G_BOOL, 0, .help = "data in the request" },         \
+		{ "fence", G_BOOL, 0, .help = "wait for earlier READs and atomics" },                                              \
+		{ "solicited", G_BOOL, 0, .help = "ask for a solicited event" },                                                   \
+		{ "imm", G_NUMBER, G_NO_REF, .max = 0xffffffffLL, .help = "immediate data" },                                      \
+		{ "compare", G_NUMBER, G_NO_REF | G_HEX, .help = "CMP_AND_SWP: what has to be there" },                            \
+		{ "swap", G_NUMBER, G_NO_REF | G_HEX, .help = "CMP_AND_SWP: what is put there" },                                  \
+		{ "add", G_NUMBER, G_NO_REF | G_HEX, .help = "FETCH_AND_ADD: what is added" },                                     \
+		{ "mw", G_OBJECT, G_OBJ_MW, .help = "BIND_MW: the window" },                                                       \
+	{                                                                                                                          \
+		"ah", G_OBJECT, G_OBJ_AH, .help = "UD: the address handle"                                                         \
 	}
 
 static const struct gkey member_keys[] = {
 	{ "op", G_WORD, 0, .names = &names_op, .help = "the operation; default that of the post" },
 	POST_BODY,
-	END,
+	{ .name = NULL },
 };
 static const struct gmap member_map = { .what = "a member of `chain`", .keys = member_keys };
 
@@ -213,16 +251,17 @@ static const struct gkey post_keys[] = {
 	{ "op", G_WORD, 0, .names = &names_op, .help = "the operation" },
 	POST_BODY,
 	{ "replay", G_LABEL, G_OF_POST, .help = "the same bytes to the same place as that post" },
-	{ "chain", G_CHAIN, 0, .map = &member_map, .help = "true: one list of `count` requests; or its members, `[ {...}, {...} ]`" },
+	{ "chain", G_CHAIN, 0, .map = &member_map,
+	  .help = "true: one list of `count` requests; or its members, `[ {...}, {...} ]`" },
 	{ "bad_wr", G_NUMBER, G_NO_REF, .max = MAX_COUNT, .help = "beside `returns`: index of the request that is refused" },
-	END,
+	{ .name = NULL },
 };
 
 static const struct gkey recv_member_keys[] = {
 	{ "size", G_SIZE, 0, .max = MAX_SIZE, .help = "bytes" },
 	{ "sge", G_NUMBER, 0, .max = MAX_COUNT, .help = "segments" },
 	{ "lkey", G_WORD, 0, .words = wrongs, .help = "`wrong` or `old`" },
-	END,
+	{ .name = NULL },
 };
 static const struct gmap recv_member_map = { .what = "a member of `chain`", .keys = recv_member_keys };
 
@@ -234,13 +273,13 @@ static const struct gkey post_recv_keys[] = {
 	{ "lkey", G_WORD, 0, .words = wrongs, .help = "`wrong` or `old`" },
 	{ "chain", G_CHAIN, 0, .map = &recv_member_map, .help = "true: one list; or its members" },
 	{ "bad_wr", G_NUMBER, G_NO_REF, .max = MAX_COUNT, .help = "beside `returns`: index of the receive that is refused" },
-	END,
+	{ .name = NULL },
 };
 
 static const struct gkey poll_keys[] = {
 	{ "cq", G_OBJECT, G_REQUIRED | G_OBJ_CQ, .help = "a CQ with `poll: manual`" },
 	{ "max", G_NUMBER, 0, .min = 1, .max = MAX_COUNT, .help = "at most so many completions; default all" },
-	END,
+	{ .name = NULL },
 };
 
 static const struct gkey traffic_keys[] = {
@@ -249,21 +288,22 @@ static const struct gkey traffic_keys[] = {
 	{ "ops", G_WORDS, 0, .names = &names_op, .help = "operations, mixed" },
 	{ "size", G_SIZE, 0, .min = 1, .max = MAX_SIZE, .help = "bytes per message" },
 	{ "depth", G_NUMBER, 0, .min = 1, .max = MAX_COUNT, .help = "messages under way per direction" },
-	{ "messages", G_NUMBER, 0, .min = 1, .max = 1LL << 32, .help = "per direction and operation list; without it: until stopped" },
+	{ "messages", G_NUMBER, 0, .min = 1, .max = 1LL << 32,
+	  .help = "per direction and operation list; without it: until stopped" },
 	{ "to", G_OBJECT, G_OBJ_MR, .help = "an MR of the file instead of memory of its own" },
-	END,
+	{ .name = NULL },
 };
 
 static const struct gkey remember_keys[] = {
 	{ "end", G_END, 0, .help = "the end whose QPN, PSN, GID and keys are kept" },
 	{ "mr", G_OBJECT, G_OBJ_MR, .help = "the MR whose key is kept" },
-	END,
+	{ .name = NULL },
 };
 
 static const struct gkey exchange_keys[] = {
 	{ "pair", G_PAIRS, 0, .help = "which pairs; default all" },
 	{ "mr", G_OBJECT, G_OBJ_MR, .help = "only this region's key" },
-	END,
+	{ .name = NULL },
 };
 
 const struct gkey grammar_match[] = {
@@ -276,7 +316,7 @@ const struct gkey grammar_match[] = {
 	{ "nth", G_RANGE, 0, .max = MAX_COUNT, .help = "the n-th that matches, from 1; `2..5`" },
 	{ "transmission", G_RANGE, 0, .max = MAX_COUNT, .help = "the n-th time that this PSN is sent, from 1" },
 	{ "every", G_NUMBER, G_NO_REF, .min = 1, .max = MAX_COUNT, .help = "each n-th" },
-	END,
+	{ .name = NULL },
 };
 static const struct gmap match_map = { .what = "a packet match", .keys = grammar_match };
 
@@ -289,7 +329,7 @@ static const struct gkey ledger_keys[] = {
 	{ "in_srq", G_MEASURE, 0, .help = "not taken by any QP" },
 	{ "send", G_WORD, 0, .words = opens, .help = "`open`: completions of this queue may be lost, nothing more is owed" },
 	{ "recv", G_WORD, 0, .words = opens, .help = "the same for receives" },
-	END,
+	{ .name = NULL },
 };
 static const struct gmap ledger_map = { .what = "`ledger`", .keys = ledger_keys, .check = check_not_empty };
 
@@ -298,13 +338,14 @@ static const struct gkey phase_keys[] = {
 	{ "told", G_COMPARE, G_TIME, .help = "until the peer knew" },
 	{ "rts", G_COMPARE, G_TIME, .help = "until both ends were in RTS again" },
 	{ "verified", G_COMPARE, G_TIME, .help = "until traffic had gone both ways" },
-	END,
+	{ .name = NULL },
 };
 static const struct gmap phase_map = { .what = "`phase`", .keys = phase_keys, .check = check_not_empty };
 
 static const struct gkey expect_keys[] = {
 	{ "at", G_ENDS, G_QUEUES | G_LIVES | G_THINGS, .help = "ends" },
-	{ "of", G_LABEL, G_OF_POST | G_OF_RECV | G_OF_TRAFFIC | G_OF_FAULT | G_OF_RECOVER, .help = "a named post, traffic, fault or recovery" },
+	{ "of", G_LABEL, G_OF_POST | G_OF_RECV | G_OF_TRAFFIC | G_OF_FAULT | G_OF_RECOVER,
+	  .help = "a named post, traffic, fault or recovery" },
 	{ "wc", G_WC, 0, .names = &names_status, .help = "completions of sends, in order" },
 	{ "recv_wc", G_WC, 0, .names = &names_status, .help = "completions of receives, in order" },
 	{ "qp", G_WORD, 0, .names = &names_state, .help = "state" },
@@ -326,21 +367,21 @@ static const struct gkey expect_keys[] = {
 	{ "phase", G_MAP, 0, .map = &phase_map, .help = "how long a recovery took" },
 	{ "within", G_DURATION, 0, .max = MAX_TIME, .help = "a deadline other than the computed one" },
 	{ "for", G_DURATION, 0, .max = MAX_TIME, .help = "must still hold after so long, and nothing else have come" },
-	END,
+	{ .name = NULL },
 };
 const struct gmap grammar_expect = { .what = "an alternative of `any`", .keys = expect_keys, .check = check_expect };
 
 static const struct gkey expect_step_keys[] = {
 	{ "any", G_MAPS, 0, .min = 2, .map = &grammar_expect, .help = "one of several expectations" },
 	AS,
-	END,
+	{ .name = NULL },
 };
 
 const struct gkey grammar_fault[] = {
 	AS,
 	WITHIN,
 	{ "for", G_DURATION, 0, .max = MAX_TIME, .help = "it ends by itself after so long" },
-	END,
+	{ .name = NULL },
 };
 
 static const struct gkey check_keys[] = {
@@ -348,7 +389,7 @@ static const struct gkey check_keys[] = {
 	{ "size", G_SIZE, 0, .min = 1, .max = MAX_SIZE, .help = "bytes per message" },
 	{ "messages", G_NUMBER, 0, .min = 1, .max = MAX_COUNT, .help = "how many" },
 	{ "depth", G_NUMBER, 0, .min = 1, .max = MAX_COUNT, .help = "how many under way" },
-	END,
+	{ .name = NULL },
 };
 static const struct gmap check_map = { .what = "`check`", .keys = check_keys };
 
@@ -363,34 +404,63 @@ static const struct gkey recover_keys[] = {
 	{ "backoff", G_DURATION, 0, .max = MAX_TIME, .help = "time between attempts" },
 	{ "result", G_WORD, 0, .words = results, .help = "`verified` (default) or `fails`" },
 	{ "if_needed", G_BOOL, 0, .help = "not when the pair is still in RTS" },
-	END,
+	{ .name = NULL },
 };
 
 static const struct gkey repeat_keys[] = {
 	{ "times", G_NUMBER, G_REQUIRED | G_NO_REF, .min = 1, .max = 100000, .help = "how often" },
 	{ "passes", G_COMPARE, 0, .help = "how many rounds have to hold; default all" },
 	{ "steps", G_STEPS, G_REQUIRED, .help = "what is repeated" },
-	END,
+	{ .name = NULL },
 };
 
 const struct gstep grammar_steps[] = {
-	{ "connect", GSTEP_MAYBE, { "`connect`", connect_keys, verb_keys, check_connect }, .help = "creates what does not exist and takes both ends to RTS" },
-	{ "create", GSTEP_MAP, { "`create`", object_keys, verb_keys, check_objects }, .help = "makes objects again: same name, next life" },
+	{ "connect",
+	  GSTEP_MAYBE,
+	  { "`connect`", connect_keys, verb_keys, check_connect },
+	  .help = "creates what does not exist and takes both ends to RTS" },
+	{ "create",
+	  GSTEP_MAP,
+	  { "`create`", object_keys, verb_keys, check_objects },
+	  .help = "makes objects again: same name, next life" },
 	{ "destroy", GSTEP_MAP, { "`destroy`", object_keys, verb_keys, check_objects }, .help = "destroys objects" },
-	{ "modify", GSTEP_MAP, { "`modify`", modify_keys, verb_keys, check_modify }, .help = "ibv_modify_qp, with the masks of the transition" },
-	{ "post", GSTEP_MAP, { "`post`", post_keys, verb_keys, check_post }, .label = G_OF_POST, .help = "sends, writes, reads, atomics" },
+	{ "modify",
+	  GSTEP_MAP,
+	  { "`modify`", modify_keys, verb_keys, check_modify },
+	  .help = "ibv_modify_qp, with the masks of the transition" },
+	{ "post",
+	  GSTEP_MAP,
+	  { "`post`", post_keys, verb_keys, check_post },
+	  .label = G_OF_POST,
+	  .help = "sends, writes, reads, atomics" },
 	{ "post_recv", GSTEP_MAP, { "`post_recv`", post_recv_keys, verb_keys, NULL }, .label = G_OF_RECV, .help = "receives" },
-	{ "poll", GSTEP_MAP, { "`poll`", poll_keys, step_keys, check_poll }, .help = "takes completions from a CQ with `poll: manual`" },
-	{ "traffic", GSTEP_MAP, { "`traffic`", traffic_keys, step_keys, check_traffic }, .label = G_OF_TRAFFIC,
+	{ "poll",
+	  GSTEP_MAP,
+	  { "`poll`", poll_keys, step_keys, check_poll },
+	  .help = "takes completions from a CQ with `poll: manual`" },
+	{ "traffic",
+	  GSTEP_MAP,
+	  { "`traffic`", traffic_keys, step_keys, check_traffic },
+	  .label = G_OF_TRAFFIC,
 	  .help = "checksummed messages both ways, to their end or in the background" },
-	{ "remember", GSTEP_MAP, { "`remember`", remember_keys, step_keys, check_remember }, .label = G_OF_REMEMBER,
+	{ "remember",
+	  GSTEP_MAP,
+	  { "`remember`", remember_keys, step_keys, check_remember },
+	  .label = G_OF_REMEMBER,
 	  .help = "keeps what an end told its peer" },
 	{ "exchange", GSTEP_MAYBE, { "`exchange`", exchange_keys, verb_keys, NULL }, .help = "hands over the current keys" },
-	{ "fault", GSTEP_FAULT, { "`fault`", NULL, grammar_fault, NULL }, .label = G_OF_FAULT, .help = "injects exactly one fault" },
+	{ "fault",
+	  GSTEP_FAULT,
+	  { "`fault`", NULL, grammar_fault, NULL },
+	  .label = G_OF_FAULT,
+	  .help = "injects exactly one fault" },
 	{ "clear", GSTEP_VALUE, .value = { .name = "clear", .type = G_LABELS, .flags = G_OF_FAULT }, .help = "ends named faults" },
 	{ "expect", GSTEP_EXPECT, { "`expect`", expect_keys, expect_step_keys, check_expect }, .help = "waits until it holds" },
 	{ "allow", GSTEP_MAP, { "`allow`", expect_keys, NULL, check_allow }, .help = "permitted from here on, not required" },
-	{ "recover", GSTEP_MAP, { "`recover`", recover_keys, verb_keys, check_recover }, .label = G_OF_RECOVER,
+	{ "recover",
+	  GSTEP_MAP,
+	  { "`recover`", recover_keys, verb_keys, check_recover },
+	  .label = G_OF_RECOVER,
 	  .help = "brings pairs back and proves it with traffic" },
 	{ "repeat", GSTEP_MAP, { "`repeat`", repeat_keys, NULL, NULL }, .help = "steps many times over" },
 	{ "together", GSTEP_TOGETHER, .help = "steps sent as one message per agent" },

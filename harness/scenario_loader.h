@@ -24,8 +24,8 @@ struct mistake {
 };
 
 struct sweep_var {
-	struct ynode *key;     /* where it is named */
-	struct ynode *value;   /* in the row at hand */
+	struct ynode *key;   /* where it is named */
+	struct ynode *value; /* in the row at hand */
 	bool used;
 };
 
@@ -38,22 +38,23 @@ struct loader {
 	struct sweep_var vars[SWEEP_MAX_KEYS];
 	size_t n_vars;
 	/* The case at hand. */
-	json_t *doc;        /* top level, as far as it is read */
-	json_t *agents;     /* name: {"device"} */
-	json_t *pairs;      /* name: {"ends":[..],"count":n,"qp":{}} */
-	json_t *objects;    /* name: {"kind":"mr","at":"a"} */
-	json_t *labels;     /* name: {"kind":G_OF_*,"line":n,"do":"post","at":[..]} */
+	json_t *doc;     /* top level, as far as it is read */
+	json_t *agents;  /* name: {"device"} */
+	json_t *pairs;   /* name: {"ends":[..],"count":n,"qp":{}} */
+	json_t *objects; /* name: {"kind":"mr","at":"a"} */
+	json_t *labels;  /* name: {"kind":G_OF_*,"line":n,"do":"post","at":[..]} */
 	unsigned n_steps, nesting;
 	bool attrs_changed; /* a step has changed retry attributes: what the file says of them holds no more */
 };
 
 /* scenario_mistake.c. hint may be NULL. The same words at the same place are kept once: cases repeat them. */
-__attribute__((format(printf, 4, 5))) void complain(struct loader *l, const struct ynode *n, const char *hint, const char *fmt, ...);
+__attribute__((format(printf, 4, 5))) void complain(struct loader *l, const struct ynode *n, const char *hint, const char *fmt,
+						    ...);
 /* Under a part of a scalar: off and len in bytes of its text. */
 __attribute__((format(printf, 6, 7))) void complain_part(struct loader *l, const struct ynode *n, size_t off, size_t len,
 							 const char *hint, const char *fmt, ...);
-__attribute__((format(printf, 6, 7))) void warn_part(struct loader *l, const struct ynode *n, size_t off, size_t len, const char *hint,
-						     const char *fmt, ...);
+__attribute__((format(printf, 6, 7))) void warn_part(struct loader *l, const struct ynode *n, size_t off, size_t len,
+						     const char *hint, const char *fmt, ...);
 void mistakes_render(struct loader *l, struct diag *d);
 void mistakes_release(struct loader *l);
 
@@ -123,10 +124,10 @@ bool name_check(struct loader *l, const struct ynode *n, const char *text);
 
 /* scenario_end.c: what an end's text means. */
 struct end_name {
-	char pair[GRAMMAR_MAX_NAME + 1];   /* "" none given; "*" any */
-	char agent[GRAMMAR_MAX_NAME + 1];  /* "" any */
-	char thing[GRAMMAR_MAX_NAME + 1];  /* srq.x, cq.x, dev.a: "srq" "cq" "dev" */
-	int index;                         /* -1 none, -2 all */
+	char pair[GRAMMAR_MAX_NAME + 1];  /* "" none given; "*" any */
+	char agent[GRAMMAR_MAX_NAME + 1]; /* "" any */
+	char thing[GRAMMAR_MAX_NAME + 1]; /* srq.x, cq.x, dev.a: "srq" "cq" "dev" */
+	int index;                        /* -1 none, -2 all */
 	bool queue;
 };
 unsigned agent_qps(const struct loader *l, const char *agent);

@@ -137,14 +137,17 @@ json_t *parse_map_of(struct loader *l, struct ynode *n, const struct gkey *k)
 		struct ynode *kid = n->kids[i], *value_node = kid->bad ? NULL : sweep_resolve(l, kid);
 		json_t *value = NULL;
 
-		if (!value_node || !name_check(l, kid->key, kid->key->text) || name_clash(l, kid->key, k) || name_taken(l, kid->key, k))
+		if (!value_node || !name_check(l, kid->key, kid->key->text) || name_clash(l, kid->key, k) ||
+		    name_taken(l, kid->key, k))
 			continue;
 		/* `a:` alone is an agent with everything at its default. */
 		value = node_is_null(value_node) && !strcmp(k->name, "agents") ? json_object() : map_parse(l, value_node, k->map);
 		if (!value)
 			continue;
-		if (!strcmp(k->name, "agents") && !json_object_get(value, "device") && strcmp(kid->key->text, "a") && strcmp(kid->key->text, "b"))
-			complain(l, kid->key, "`device: a`", "on which device is agent `%s`? only `a` and `b` have a default", kid->key->text);
+		if (!strcmp(k->name, "agents") && !json_object_get(value, "device") && strcmp(kid->key->text, "a") &&
+		    strcmp(kid->key->text, "b"))
+			complain(l, kid->key, "`device: a`", "on which device is agent `%s`? only `a` and `b` have a default",
+				 kid->key->text);
 		json_object_set_new(out, kid->key->text, value);
 		remember(l, k, kid->key->text, value);
 	}
@@ -157,7 +160,8 @@ json_t *parse_maps(struct loader *l, struct ynode *n, const struct gkey *k)
 	json_t *out;
 
 	if (n->kind != YNODE_LIST || (int64_t)n->n < k->min) {
-		complain(l, n, NULL, "`%s` is a list of at least %d maps, found %s", k->name, (int)k->min, node_shown(n, shown, sizeof(shown)));
+		complain(l, n, NULL, "`%s` is a list of at least %d maps, found %s", k->name, (int)k->min,
+			 node_shown(n, shown, sizeof(shown)));
 		return NULL;
 	}
 	out = json_array();
@@ -194,7 +198,10 @@ static json_t *any_value(struct loader *l, struct ynode *n, unsigned depth)
 		if (n->plain && (!strcmp(n->text, "true") || !strcmp(n->text, "false")))
 			return json_boolean(n->text[0] == 't');
 		if (n->plain && (digits || !strncmp(n->text, "0x", 2)))
-			return value_parse(l, n, &(struct gkey){ .name = n->key ? n->key->text : "value", .type = G_NUMBER, .flags = G_HEX | G_NO_REF });
+			return value_parse(l, n,
+					   &(struct gkey){ .name = n->key ? n->key->text : "value",
+							   .type = G_NUMBER,
+							   .flags = G_HEX | G_NO_REF });
 		return json_string(n->text);
 	}
 	out = n->kind == YNODE_MAP ? json_object() : json_array();

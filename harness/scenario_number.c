@@ -65,7 +65,9 @@ static json_t *in_range(struct loader *l, const struct ynode *n, const struct gk
 static void complain_number(struct loader *l, const struct ynode *n, const struct gkey *k)
 {
 	const char *wanted = k->type == G_SIZE ? "a size" : "a number";
-	const char *hint = k->type == G_SIZE ? "`64`, `4KiB`, `2MiB`, `1GiB`" : k->flags & G_NO_REF ? "`64`, `0x40`" : "`64`, `0x40`, `a.max_send_wr + 1`";
+	const char *hint = k->type == G_SIZE     ? "`64`, `4KiB`, `2MiB`, `1GiB`"
+			   : k->flags & G_NO_REF ? "`64`, `0x40`"
+						 : "`64`, `0x40`, `a.max_send_wr + 1`";
 	uint64_t ignored;
 	char shown[80];
 
@@ -135,7 +137,8 @@ json_t *parse_duration(struct loader *l, struct ynode *n, const struct gkey *k)
 		if (n->plain && read_u64(n->text, strlen(n->text), &ns) == A_NUMBER)
 			complain(l, n, hint, "a duration is wanted for `%s`: `%s` has no unit", k->name, n->text);
 		else
-			complain(l, n, hint, "a duration is wanted for `%s`, found %s", k->name, node_shown(n, shown, sizeof(shown)));
+			complain(l, n, hint, "a duration is wanted for `%s`, found %s", k->name,
+				 node_shown(n, shown, sizeof(shown)));
 		return NULL;
 	}
 	if (!rc && ns <= INT64_MAX && (int64_t)ns >= k->min && (!k->max || (int64_t)ns <= k->max))
@@ -161,7 +164,10 @@ json_t *parse_range(struct loader *l, struct ynode *n, const struct gkey *k)
 		return NULL;
 	dots = range_dots(text);
 	if (!dots)
-		return parse_number(l, n, &(struct gkey){ .name = k->name, .type = G_NUMBER, .flags = k->flags | G_NO_REF, .min = k->min, .max = k->max });
+		return parse_number(
+			l, n,
+			&(struct gkey){
+				.name = k->name, .type = G_NUMBER, .flags = k->flags | G_NO_REF, .min = k->min, .max = k->max });
 	if (read_u64(text, (size_t)(dots - text), &low) != A_NUMBER ||
 	    (dots[2] && read_u64(dots + 2, strlen(dots + 2), &high) != A_NUMBER)) {
 		complain(l, n, "`3`, `2..5`, `2..`", "`%s` is no range", text);
@@ -216,8 +222,8 @@ static bool read_operand(struct loader *l, struct ynode *n, const char *text, si
 	ret->value = json_integer((json_int_t)value);
 	return true;
 wrong:
-	complain_part(l, n, off, len ? len : 1, k->flags & G_TIME ? compare_hint_time : compare_hint_count, "`%s` cannot be compared with",
-		      text + off);
+	complain_part(l, n, off, len ? len : 1, k->flags & G_TIME ? compare_hint_time : compare_hint_count,
+		      "`%s` cannot be compared with", text + off);
 	return false;
 }
 
@@ -241,7 +247,8 @@ static json_t *compare_range(struct loader *l, struct ynode *n, const char *text
 		goto free_low;
 	if (unit_missing(l, n, 0, low_len, k, &low) || (high_len && unit_missing(l, n, high_off, high_len, k, &high)))
 		goto free_low;
-	if (json_is_integer(low.value) && json_is_integer(high.value) && json_integer_value(low.value) > json_integer_value(high.value)) {
+	if (json_is_integer(low.value) && json_is_integer(high.value) &&
+	    json_integer_value(low.value) > json_integer_value(high.value)) {
 		complain(l, n, NULL, "the range `%s` is empty: its beginning is above its end", text);
 		goto free_low;
 	}

@@ -19,8 +19,8 @@ static const struct {
 	unsigned flag;
 	const char *text;
 } label_kinds[] = {
-	{ G_OF_POST, "post" },	       { G_OF_RECV, "post_recv" },    { G_OF_TRAFFIC, "traffic" },
-	{ G_OF_FAULT, "fault" },       { G_OF_REMEMBER, "remember" }, { G_OF_RECOVER, "recover" },
+	{ G_OF_POST, "post" },   { G_OF_RECV, "post_recv" },    { G_OF_TRAFFIC, "traffic" },
+	{ G_OF_FAULT, "fault" }, { G_OF_REMEMBER, "remember" }, { G_OF_RECOVER, "recover" },
 };
 
 static void label_kinds_text(unsigned flags, char *buf, size_t size)
@@ -55,8 +55,8 @@ json_t *parse_label(struct loader *l, struct ynode *n, const struct gkey *k)
 	else
 		words_hint(&w, text, hint, sizeof(hint));
 	if (label)
-		complain(l, n, hint, "`%s` is a `%s` (line %d); `%s` wants %s", text, json_str(label, "do"), (int)json_int(label, "line", 0),
-			 k->name, kinds);
+		complain(l, n, hint, "`%s` is a `%s` (line %d); `%s` wants %s", text, json_str(label, "do"),
+			 (int)json_int(label, "line", 0), k->name, kinds);
 	else
 		complain(l, n, hint, "no earlier step is named `%s`", text);
 	return NULL;
@@ -82,8 +82,8 @@ static bool own_object(struct loader *l, struct ynode *n, const char *text, unsi
 		const char *suffix;
 		unsigned flag;
 	} own[] = {
-		{ "tx", G_OBJ_MR },  { "rx", G_OBJ_MR },   { "mem", G_OBJ_MR }, { "trf", G_OBJ_MR },
-		{ "scq", G_OBJ_CQ }, { "rcq", G_OBJ_CQ },
+		{ "tx", G_OBJ_MR },  { "rx", G_OBJ_MR },  { "mem", G_OBJ_MR },
+		{ "trf", G_OBJ_MR }, { "scq", G_OBJ_CQ }, { "rcq", G_OBJ_CQ },
 	};
 	const char *dot = strrchr(text, '.');
 	struct ynode head = *n;
@@ -124,13 +124,17 @@ json_t *parse_object(struct loader *l, struct ynode *n, const struct gkey *k)
 		return json_string(text);
 	for (size_t i = 0; i < sizeof(object_kinds) / sizeof(object_kinds[0]); i++)
 		if (k->flags & object_kinds[i].flag)
-			used += (size_t)snprintf(kinds + used, sizeof(kinds) - used, "%s%s", used ? " or " : "", object_kinds[i].kind);
+			used += (size_t)snprintf(kinds + used, sizeof(kinds) - used, "%s%s", used ? " or " : "",
+						 object_kinds[i].kind);
 	json_object_foreach(l->objects, name, value)
 		if (kind_wanted(json_str(value, "kind"), k->flags))
 			words_add(&w, name);
 	if (!w.n)
-		snprintf(hint, sizeof(hint), "the file names no %s; one is named at the top level, as `%s: { NAME: { at: a } }`", kinds,
-			 k->flags & G_OBJ_MR ? "mr" : k->flags & G_OBJ_CQ ? "cq" : kinds);
+		snprintf(hint, sizeof(hint), "the file names no %s; one is named at the top level, as `%s: { NAME: { at: a } }`",
+			 kinds,
+			 k->flags & G_OBJ_MR   ? "mr"
+			 : k->flags & G_OBJ_CQ ? "cq"
+					       : kinds);
 	else
 		words_hint(&w, text, hint, sizeof(hint));
 	if (object)
@@ -162,7 +166,8 @@ json_t *parse_place(struct loader *l, struct ynode *n, const struct gkey *k)
 		const char *digits = plus + 3;
 
 		if (!*digits || strspn(digits, "0123456789") != strlen(digits) || strlen(digits) > 10) {
-			complain_part(l, n, (size_t)(digits - text), strlen(digits) ? strlen(digits) : 1, hint, "a number of bytes is wanted");
+			complain_part(l, n, (size_t)(digits - text), strlen(digits) ? strlen(digits) : 1, hint,
+				      "a number of bytes is wanted");
 			return NULL;
 		}
 		add = strtoll(digits, NULL, 10);

@@ -33,9 +33,11 @@ static json_t *alternatives(struct loader *l, const struct ynode *n, size_t off,
 		} else {
 			words_add_table(&w, table);
 			if (len)
-				complain_part(l, n, off, len, words_hint(&w, word, hint, sizeof(hint)), "`%s` is no %s", word, table->what);
+				complain_part(l, n, off, len, words_hint(&w, word, hint, sizeof(hint)), "`%s` is no %s", word,
+					      table->what);
 			else
-				complain_part(l, n, off, 1, words_hint(&w, NULL, hint, sizeof(hint)), "a %s is wanted here", table->what);
+				complain_part(l, n, off, 1, words_hint(&w, NULL, hint, sizeof(hint)), "a %s is wanted here",
+					      table->what);
 		}
 		if (stop >= end)
 			break;
@@ -69,7 +71,8 @@ static bool read_times(struct loader *l, struct ynode *n, size_t off, json_t *it
 		else if (*rest)
 			goto wrong;
 		if (high >= 0 && low > high) {
-			complain_part(l, n, off, strlen(text), NULL, "the range `%s` is empty: its beginning is above its end", text);
+			complain_part(l, n, off, strlen(text), NULL, "the range `%s` is empty: its beginning is above its end",
+				      text);
 			return false;
 		}
 		if (!high) {

@@ -109,9 +109,11 @@ static char *names_pattern(const struct name_table *t, const char *format)
 
 static json_t *wc_schema(const struct gkey *k)
 {
-	char *item = names_pattern(k->names, "^@( *\\| *@)*( x ([0-9]+(\\.\\.[0-9]*)?|rest|[a-z][a-z0-9_.\\[\\]-]*( [+-] [0-9]+)?))?$");
-	json_t *schema = json_pack("{s:[{s:s},o,o,{s:s,s:o,s:i}]}", "anyOf", "const", "none", pattern(PATTERN_VAR), pattern(item), "type", "array",
-				   "items", json_pack("{s:[o,o]}", "anyOf", pattern(item), pattern(PATTERN_VAR)), "minItems", 1);
+	char *item =
+		names_pattern(k->names, "^@( *\\| *@)*( x ([0-9]+(\\.\\.[0-9]*)?|rest|[a-z][a-z0-9_.\\[\\]-]*( [+-] [0-9]+)?))?$");
+	json_t *schema =
+		json_pack("{s:[{s:s},o,o,{s:s,s:o,s:i}]}", "anyOf", "const", "none", pattern(PATTERN_VAR), pattern(item), "type",
+			  "array", "items", json_pack("{s:[o,o]}", "anyOf", pattern(item), pattern(PATTERN_VAR)), "minItems", 1);
 
 	free(item);
 	return schema;
@@ -166,7 +168,8 @@ static json_t *attrs_schema(const struct gkey *k)
 	json_t *properties = json_object(), *schema;
 
 	for (size_t i = 0; i < attr_table_n; i++)
-		json_object_set_new(properties, attr_table[i].name, with_help(attr_schema(&attr_table[i], k->flags), attr_table[i].help));
+		json_object_set_new(properties, attr_table[i].name,
+				    with_help(attr_schema(&attr_table[i], k->flags), attr_table[i].help));
 	if (!(k->flags & G_UNBOUNDED))
 		json_object_set_new(properties, "api", json_pack("{s:[s,s]}", "enum", "classic", "extended"));
 	if (k->flags & G_UNBOUNDED && !(k->flags & G_EXPECTED)) {
@@ -184,8 +187,8 @@ static json_t *attrs_schema(const struct gkey *k)
 
 static json_t *sweep_schema(void)
 {
-	return json_pack("{s:[{s:s,s:{s:s,s:i}},{s:s,s:{s:s},s:i}]}", "anyOf", "type", "object", "additionalProperties", "type", "array", "minItems", 1,
-			 "type", "array", "items", "type", "object", "minItems", 1);
+	return json_pack("{s:[{s:s,s:{s:s,s:i}},{s:s,s:{s:s},s:i}]}", "anyOf", "type", "object", "additionalProperties", "type",
+			 "array", "minItems", 1, "type", "array", "items", "type", "object", "minItems", 1);
 }
 
 static json_t *steps_ref(int least)
@@ -222,7 +225,8 @@ static json_t *type_schema(const struct gkey *k)
 		return json_pack("{s:s,s:i}", "type", "string", "maxLength", 140);
 	case G_REFS:
 	case G_REQUIRES:
-		return json_pack("{s:[{s:s},{s:s,s:{s:s}}]}", "anyOf", "type", "string", "type", "array", "items", "type", "string");
+		return json_pack("{s:[{s:s},{s:s,s:{s:s}}]}", "anyOf", "type", "string", "type", "array", "items", "type",
+				 "string");
 	case G_NAME:
 	case G_AGENT:
 	case G_DEVICE:
@@ -242,7 +246,8 @@ static json_t *type_schema(const struct gkey *k)
 	case G_PAIRS:
 		return or_list(pattern("^(\\*|[a-z][a-z0-9_-]*(\\[(\\*|[0-9]+)\\])?)$|" PATTERN_VAR));
 	case G_ENDS_OF:
-		return json_pack("{s:s,s:o,s:i,s:i}", "type", "array", "items", pattern(PATTERN_NAME), "minItems", 2, "maxItems", 2);
+		return json_pack("{s:s,s:o,s:i,s:i}", "type", "array", "items", pattern(PATTERN_NAME), "minItems", 2, "maxItems",
+				 2);
 	case G_OBJECT:
 		return pattern("^[a-z][a-z0-9_.\\[\\]-]*$|" PATTERN_VAR);
 	case G_OBJECTS:
@@ -264,8 +269,8 @@ static json_t *type_schema(const struct gkey *k)
 	case G_CHAIN:
 		return json_pack("{s:[{s:s},o]}", "anyOf", "type", "boolean", maps_schema(k, 1));
 	case G_MAP_OF:
-		return json_pack("{s:s,s:o,s:i,s:o}", "type", "object", "additionalProperties", map_schema(k->map), "minProperties", 1, "propertyNames",
-				 pattern(PATTERN_NAME));
+		return json_pack("{s:s,s:o,s:i,s:o}", "type", "object", "additionalProperties", map_schema(k->map), "minProperties",
+				 1, "propertyNames", pattern(PATTERN_NAME));
 	case G_STEPS:
 		return steps_ref(1);
 	case G_SWEEP:
@@ -289,7 +294,8 @@ static void add_keys(json_t *properties, json_t *required, const struct gkey *ke
 static json_t *map_schema(const struct gmap *m)
 {
 	json_t *properties = json_object(), *required = json_array();
-	json_t *schema = json_pack("{s:s,s:o,s:o,s:b}", "type", "object", "properties", properties, "required", required, "additionalProperties", 0);
+	json_t *schema = json_pack("{s:s,s:o,s:o,s:b}", "type", "object", "properties", properties, "required", required,
+				   "additionalProperties", 0);
 
 	add_keys(properties, required, m->keys);
 	add_keys(properties, required, m->also);
@@ -305,12 +311,14 @@ static json_t *fault_param_schema(const struct fault_param *p)
 {
 	static const struct gmap match = { .what = "", .keys = grammar_match };
 	static const enum gtype types[NUM_FAULT_PARAM_TYPES] = {
-		[FAULT_PARAM_END] = G_END,	 [FAULT_PARAM_ENDS] = G_ENDS,	  [FAULT_PARAM_AGENT] = G_AGENT,
-		[FAULT_PARAM_DEVICE] = G_DEVICE, [FAULT_PARAM_INT] = G_NUMBER,	  [FAULT_PARAM_DURATION] = G_DURATION,
-		[FAULT_PARAM_SIZE] = G_SIZE,	 [FAULT_PARAM_ENUM] = G_WORD,	  [FAULT_PARAM_STRING] = G_TEXT,
-		[FAULT_PARAM_MAP] = G_ANY_MAP,	 [FAULT_PARAM_PERCENT] = G_TEXT,  [FAULT_PARAM_NAME] = G_OBJECT,
+		[FAULT_PARAM_END] = G_END,       [FAULT_PARAM_ENDS] = G_ENDS,    [FAULT_PARAM_AGENT] = G_AGENT,
+		[FAULT_PARAM_DEVICE] = G_DEVICE, [FAULT_PARAM_INT] = G_NUMBER,   [FAULT_PARAM_DURATION] = G_DURATION,
+		[FAULT_PARAM_SIZE] = G_SIZE,     [FAULT_PARAM_ENUM] = G_WORD,    [FAULT_PARAM_STRING] = G_TEXT,
+		[FAULT_PARAM_MAP] = G_ANY_MAP,   [FAULT_PARAM_PERCENT] = G_TEXT, [FAULT_PARAM_NAME] = G_OBJECT,
 	};
-	struct gkey k = { .name = p->name, .type = types[p->type], .flags = G_NO_REF, .min = p->min, .max = p->max, .words = p->values };
+	struct gkey k = {
+		.name = p->name, .type = types[p->type], .flags = G_NO_REF, .min = p->min, .max = p->max, .words = p->values
+	};
 
 	if (p->type == FAULT_PARAM_PERCENT)
 		return pattern("^[0-9]+(\\.[0-9]+)?%$|" PATTERN_VAR);
@@ -328,7 +336,8 @@ static json_t *fault_ops_schema(const struct fault_ops *ops)
 		if (p->required)
 			json_array_append_new(required, json_string(p->name));
 	}
-	schema = json_pack("{s:s,s:o,s:o,s:b}", "type", "object", "properties", properties, "required", required, "additionalProperties", 0);
+	schema = json_pack("{s:s,s:o,s:o,s:b}", "type", "object", "properties", properties, "required", required,
+			   "additionalProperties", 0);
 	return json_array_size(required) ? schema : or_null(schema);
 }
 
@@ -338,11 +347,13 @@ static json_t *fault_schema(void)
 	json_t *properties = json_object(), *none = json_array(), *one_of = json_array(), *schema;
 
 	for (size_t i = 0; fault_table[i]; i++) {
-		json_object_set_new(properties, fault_table[i]->name, with_help(fault_ops_schema(fault_table[i]), fault_table[i]->help));
+		json_object_set_new(properties, fault_table[i]->name,
+				    with_help(fault_ops_schema(fault_table[i]), fault_table[i]->help));
 		json_array_append_new(one_of, json_pack("{s:[s]}", "required", fault_table[i]->name));
 	}
 	add_keys(properties, none, grammar_fault);
-	schema = json_pack("{s:s,s:o,s:b,s:o}", "type", "object", "properties", properties, "additionalProperties", 0, "oneOf", one_of);
+	schema = json_pack("{s:s,s:o,s:b,s:o}", "type", "object", "properties", properties, "additionalProperties", 0, "oneOf",
+			   one_of);
 	json_decref(none);
 	return schema;
 }
@@ -369,8 +380,8 @@ static json_t *steps_schema(void)
 
 	for (const struct gstep *s = grammar_steps; s->name; s++)
 		json_object_set_new(properties, s->name, with_help(step_schema(s), s->help));
-	return json_pack("{s:s,s:i,s:i,s:b,s:o}", "type", "object", "minProperties", 1, "maxProperties", 1, "additionalProperties", 0, "properties",
-			 properties);
+	return json_pack("{s:s,s:i,s:i,s:b,s:o}", "type", "object", "minProperties", 1, "maxProperties", 1, "additionalProperties",
+			 0, "properties", properties);
 }
 
 json_t *scenario_schema(void)

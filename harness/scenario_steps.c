@@ -25,8 +25,8 @@ static void add_label(struct loader *l, struct ynode *arg, const struct gstep *s
 	if (!name)
 		return;
 	if (other) {
-		complain(l, ynode_get(arg, "as"), "each `as:` gives a name of its own", "`%s` is the name of an earlier step (line %d)", name,
-			 (int)json_int(other, "line", 0));
+		complain(l, ynode_get(arg, "as"), "each `as:` gives a name of its own",
+			 "`%s` is the name of an earlier step (line %d)", name, (int)json_int(other, "line", 0));
 		return;
 	}
 	json_object_set_new(l->labels, name,
@@ -59,7 +59,8 @@ static json_t *fault_parse(struct loader *l, struct ynode *n)
 	json_t *out, *value;
 
 	if (n->kind != YNODE_MAP) {
-		complain(l, n->key, "`- fault: { missing_receive: { at: b }, as: dry }`", "`fault` wants the name of a fault and its parameters");
+		complain(l, n->key, "`- fault: { missing_receive: { at: b }, as: dry }`",
+			 "`fault` wants the name of a fault and its parameters");
 		return NULL;
 	}
 	for (size_t i = 0; i < n->n; i++) {
@@ -68,8 +69,8 @@ static json_t *fault_parse(struct loader *l, struct ynode *n)
 		if (is_fault_modifier(kid->key->text))
 			continue;
 		if (named) {
-			complain(l, kid->key, "one step injects one fault: write another step", "two faults in one step: `%s` and `%s`",
-				 named->key->text, kid->key->text);
+			complain(l, kid->key, "one step injects one fault: write another step",
+				 "two faults in one step: `%s` and `%s`", named->key->text, kid->key->text);
 			continue;
 		}
 		named = kid;
@@ -103,7 +104,8 @@ static json_t *together_parse(struct loader *l, struct ynode *n)
 	json_t *steps;
 
 	if (n->kind != YNODE_LIST || n->n < 2) {
-		complain(l, n->key, "`- together: [ { post: {...} }, { post: {...} } ]`", "`together` is a list of at least two steps");
+		complain(l, n->key, "`- together: [ { post: {...} }, { post: {...} } ]`",
+			 "`together` is a list of at least two steps");
 		return NULL;
 	}
 	for (size_t i = 0; i < n->n; i++)
@@ -163,11 +165,13 @@ static json_t *step_parse(struct loader *l, struct ynode *n)
 	if (n->kind != YNODE_MAP || !n->n) {
 		char shown[80];
 
-		complain(l, n, "`- post: { at: a, op: SEND }`", "a step is a map with one key, found %s", node_shown(n, shown, sizeof(shown)));
+		complain(l, n, "`- post: { at: a, op: SEND }`", "a step is a map with one key, found %s",
+			 node_shown(n, shown, sizeof(shown)));
 		return NULL;
 	}
 	for (size_t i = 1; i < n->n; i++)
-		complain(l, n->kids[i]->key, "a step has one key; is `- ` missing, or are these the step's own keys, one level too high?",
+		complain(l, n->kids[i]->key,
+			 "a step has one key; is `- ` missing, or are these the step's own keys, one level too high?",
 			 "a second key `%s` in one step, beside `%s`", n->kids[i]->key->text, n->kids[0]->key->text);
 	arg = n->kids[0];
 	s = grammar_step(arg->key->text);
@@ -198,7 +202,8 @@ json_t *parse_steps(struct loader *l, struct ynode *n, const struct gkey *k)
 
 	(void)k;
 	if (n->kind != YNODE_LIST || !n->n) {
-		complain(l, n->kind == YNODE_SCALAR && n->key ? n->key : n, "`steps:` and below it `  - connect:`", "steps are a list of at least one, found %s",
+		complain(l, n->kind == YNODE_SCALAR && n->key ? n->key : n, "`steps:` and below it `  - connect:`",
+			 "steps are a list of at least one, found %s",
 			 n->kind == YNODE_LIST ? "an empty one" : node_shown(n, shown, sizeof(shown)));
 		return NULL;
 	}

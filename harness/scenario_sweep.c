@@ -28,7 +28,8 @@ static bool check_keys(struct loader *l, struct ynode *map)
 	for (size_t i = 0; i < map->n; i++) {
 		if (var_name_ok(map->kids[i]->key->text))
 			continue;
-		complain(l, map->kids[i]->key, "small letters, digits and _", "`%s` cannot be a swept name", map->kids[i]->key->text);
+		complain(l, map->kids[i]->key, "small letters, digits and _", "`%s` cannot be a swept name",
+			 map->kids[i]->key->text);
 		ok = false;
 	}
 	return ok;
@@ -69,7 +70,8 @@ static bool check_row(struct loader *l, struct ynode *first, struct ynode *row)
 	for (size_t i = 0; i < first->n; i++) {
 		if (ynode_get(row, first->kids[i]->key->text))
 			continue;
-		complain(l, row, "each row has a value for each name of the first", "this row has no `%s`", first->kids[i]->key->text);
+		complain(l, row, "each row has a value for each name of the first", "this row has no `%s`",
+			 first->kids[i]->key->text);
 		ok = false;
 	}
 	for (size_t i = 0; i < row->n; i++) {
@@ -218,7 +220,8 @@ static struct sweep_var *var_find(struct loader *l, const struct ynode *n, const
 			return &l->vars[i];
 	for (size_t i = 0; i < l->n_vars; i++)
 		words_add(&w, l->vars[i].key->text);
-	complain_part(l, n, off, len, w.n ? words_hint(&w, name, hint, sizeof(hint)) : "the file has no `sweep:`", "`${%s}` is not swept", name);
+	complain_part(l, n, off, len, w.n ? words_hint(&w, name, hint, sizeof(hint)) : "the file has no `sweep:`",
+		      "`${%s}` is not swept", name);
 	return NULL;
 }
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../faults/fault.h"
 #include "json.h"
 #include "scenario_grammar.h"
 #include "test.h"
@@ -97,7 +98,8 @@ static json_t *as_json(const struct scenario *s)
 	json_t *cases = json_array();
 
 	for (size_t i = 0; i < s->n_cases; i++)
-		json_array_append_new(cases, json_pack("{s:s,s:O?,s:O}", "id", s->cases[i].id, "sweep", s->cases[i].sweep, "doc", s->cases[i].doc));
+		json_array_append_new(cases, json_pack("{s:s,s:O?,s:O}", "id", s->cases[i].id, "sweep", s->cases[i].sweep, "doc",
+						       s->cases[i].doc));
 	return cases;
 }
 
@@ -144,7 +146,8 @@ static const struct {
 } places[] = {
 	{ "steps: [ { connect: }, { wait: 20 } ]\n", "f:3:32: error: a duration is wanted for `wait`: `20` has no unit" },
 	{ "steps:\n  - post: { at: a, op: SEND, count: -1 }\n", "f:4:37: error: `count` may not be negative" },
-	{ "steps:\n  - post: { at: a, op: SEND, count: 99999999999999999999 }\n", "f:4:37: error: 99999999999999999999 does not fit into 64 bits" },
+	{ "steps:\n  - post: { at: a, op: SEND, count: 99999999999999999999 }\n",
+	  "f:4:37: error: 99999999999999999999 does not fit into 64 bits" },
 	{ "steps:\n  - post: { at: a, op: SEND, size: 99GiB }\n", "f:4:36: error: 99GiB is out of range for `size`" },
 	{ "steps:\n  - post: { at: a@1, op: SEND }\n", "f:4:18: error: `a@1`: an earlier life cannot act any more" },
 	{ "steps:\n  - expect: { at: a@x, qp: RTS }\n", "f:4:20: error: `a@x`: a life is `@1`, `@2`..." },
@@ -158,8 +161,10 @@ static const struct {
 	{ "steps:\n  - wait: ${x\n", "f:4:11: error: `${` without its end" },
 	{ "sweep: { x: 1 }\nsteps:\n  - wait: 1s\n", "f:3:13: error: a swept name in a map has a list of values" },
 	{ "sweep: { x: [\"${x}\"] }\nsteps:\n  - wait: \"${x}\"\n", "f:3:15: error: `${}` cannot stand in the sweep itself" },
-	{ "sweep: [ { x: a/b }, { x: a b } ]\nsteps:\n  - post: { at: a, op: SEND, as: \"${x}\" }\n", "f:3:1: error: two cases of this sweep have the same id `f~x=a_b`" },
-	{ "sweep: { x: [1, 1] }\nsteps:\n  - wait: \"${x}ms\"\n", "f:3:1: error: two cases of this sweep have the same id `f~x=1`" },
+	{ "sweep: [ { x: a/b }, { x: a b } ]\nsteps:\n  - post: { at: a, op: SEND, as: \"${x}\" }\n",
+	  "f:3:1: error: two cases of this sweep have the same id `f~x=a_b`" },
+	{ "sweep: { x: [1, 1] }\nsteps:\n  - wait: \"${x}ms\"\n",
+	  "f:3:1: error: two cases of this sweep have the same id `f~x=1`" },
 	{ "agents: { x: { device: a }, b: }\nsteps:\n  - connect:\n",
 	  "f:3:1: error: the default pair is of agents `a` and `b`: the file has to say its `pairs`" },
 	{ "agents: { a: , x: }\npairs: { p: { ends: [a, x] } }\nsteps:\n  - connect:\n",
@@ -168,10 +173,12 @@ static const struct {
 	  "f:3:11: error: `timeout` is an attribute of QPs: under `qp:` it could mean either" },
 	{ "pairs: { p: { ends: [a, a] } }\nsteps:\n  - connect:\n", "f:3:25: error: `a` is there twice" },
 	{ "pairs: { srq: { ends: [a, b] } }\nsteps:\n  - connect:\n", "f:3:10: error: `srq` has a meaning of its own in ends" },
-	{ "pairs: { p: { ends: [a, b], count: 5000 } }\nsteps:\n  - connect:\n", "f:3:36: error: 5000 is out of range for `count`" },
+	{ "pairs: { p: { ends: [a, b], count: 5000 } }\nsteps:\n  - connect:\n",
+	  "f:3:36: error: 5000 is out of range for `count`" },
 	{ "cq: { x: { at: a } }\nmr: { x: { at: a } }\nsteps:\n  - connect:\n", "f:4:7: error: `x` is a cq already" },
 	{ "qp: { dest_qpn: 17 }\nsteps:\n  - connect:\n", "f:3:7: error: `dest_qpn` is handed over when the ends connect" },
-	{ "qp: { timeout: a.timeout }\nsteps:\n  - connect:\n", "f:3:16: error: a number is wanted for `timeout`, found `a.timeout`" },
+	{ "qp: { timeout: a.timeout }\nsteps:\n  - connect:\n",
+	  "f:3:16: error: a number is wanted for `timeout`, found `a.timeout`" },
 	{ "steps:\n  - modify: { at: a, set: { type: RC } }\n", "f:4:29: error: `type` is fixed when a QP is created" },
 	{ "steps:\n  - modify: { at: a, set: { limit: 1 } }\n", "f:4:29: error: `limit` is an attribute of an SRQ" },
 	{ "steps:\n  - repeat: { times: 0, steps: [ { connect: } ] }\n", "f:4:22: error: 0 is out of range for `times`" },
@@ -180,13 +187,16 @@ static const struct {
 	{ "steps:\n  - allow: { at: a, event: COMM_EST, for: 1s }\n", "f:4:38: error: `allow` takes no `for`" },
 	{ "steps:\n  - expect: { any: [ { at: a, wc: none }, { at: a, qp: ERR } ] }\n", "f:4:35: error: `wc: none` wants `for:`" },
 	{ "steps:\n  - expect: { any: [ { at: a, qp: ERR } ] }\n", "f:4:20: error: `any` is a list of at least 2 maps" },
-	{ "steps:\n  - post_recv: { at: a, as: r }\n  - expect: { of: r, wc: SUCCESS }\n", "f:5:22: error: completions of receives are `recv_wc`" },
+	{ "steps:\n  - post_recv: { at: a, as: r }\n  - expect: { of: r, wc: SUCCESS }\n",
+	  "f:5:22: error: completions of receives are `recv_wc`" },
 	{ "steps:\n  - expect: { packets: { class: ackk }, count: 1 }\n", "f:4:33: error: `ackk` cannot stand under `class`" },
 	{ "steps:\n  - expect: { packets: { class: ack } }\n", "f:4:15: error: `packets` wants `count` beside it" },
 	{ "steps:\n  - fault: { stale_peer: { at: a, use: never } }\n", "f:4:40: error: no earlier step is named `never`" },
 	{ "steps:\n  - fault: { psn_mismatch: { at: a } }\n", "f:4:14: error: fault `psn_mismatch`" },
-	{ "steps:\n  - fault: { netem: { at: a, loss: 5 } }\n", "f:4:36: error: a percentage from 0% to 100% is wanted for `loss`, found `5`" },
-	{ "steps:\n  - modify: { at: a, to: ERR }\n    post: { at: a, op: SEND }\n", "f:5:5: error: a second key `post` in one step, beside `modify`" },
+	{ "steps:\n  - fault: { netem: { at: a, loss: 5 } }\n",
+	  "f:4:36: error: a percentage from 0% to 100% is wanted for `loss`, found `5`" },
+	{ "steps:\n  - modify: { at: a, to: ERR }\n    post: { at: a, op: SEND }\n",
+	  "f:5:5: error: a second key `post` in one step, beside `modify`" },
 	{ "title: again\nsteps:\n  - connect:\n", "f:3:1: error: `title` is there twice; first in line 2" },
 	{ "requires: wire\nsteps: connect\n", "f:4:1: error: steps are a list of at least one, found `connect`" },
 };
@@ -202,7 +212,8 @@ static void places_are_exact(void)
 		int rc = scenario_load_text(text, strlen(text), "f", "f", &s, &d);
 
 		ROW_ASSERT(rc == -EINVAL, "row %zu was loaded:\n%s", i, text);
-		ROW_ASSERT(d.text && !strncmp(d.text, places[i].place, strlen(places[i].place)), "row %zu:\n%sgave\n%s", i, text, d.text ? d.text : "nothing");
+		ROW_ASSERT(d.text && !strncmp(d.text, places[i].place, strlen(places[i].place)), "row %zu:\n%sgave\n%s", i, text,
+			   d.text ? d.text : "nothing");
 		if (!rc)
 			scenario_release(&s);
 		diag_release(&d);
@@ -214,9 +225,12 @@ static void places_are_exact(void)
 static void these_are_right(void)
 {
 	static const char *const bodies[] = {
-		"qp: { timeout: 0, retry_cnt: 0 }\nsteps:\n  - post: { at: a, op: SEND, as: w }\n  - expect: { of: w, wc: RETRY_EXC_ERR }\n",
-		"qp: { timeout: 0 }\nsteps:\n  - post: { at: a, op: SEND, as: w }\n  - modify: { at: a, set: { timeout: 9 } }\n  - expect: { of: w, wc: RETRY_EXC_ERR }\n",
-		"qp: { timeout: 0 }\nsteps:\n  - post: { at: a, op: SEND, as: w }\n  - expect: { of: w, wc: RETRY_EXC_ERR | WR_FLUSH_ERR }\n",
+		"qp: { timeout: 0, retry_cnt: 0 }\nsteps:\n  - post: { at: a, op: SEND, as: w }\n  - expect: { of: w, wc: "
+		"RETRY_EXC_ERR }\n",
+		"qp: { timeout: 0 }\nsteps:\n  - post: { at: a, op: SEND, as: w }\n  - modify: { at: a, set: { timeout: 9 } }\n  - "
+		"expect: { of: w, wc: RETRY_EXC_ERR }\n",
+		"qp: { timeout: 0 }\nsteps:\n  - post: { at: a, op: SEND, as: w }\n  - expect: { of: w, wc: RETRY_EXC_ERR | "
+		"WR_FLUSH_ERR }\n",
 		"qp: { b: { timeout: 0 } }\nsteps:\n  - expect: { at: a, wc: RETRY_EXC_ERR }\n",
 		"steps:\n  - modify: { at: a, set: { retry_cnt: 99, path_mtu: 17 } }\n",
 		"steps:\n  - expect: { at: \"*\", qp: RTS }\n  - expect: { at: \"*.a\", qp: RTS }\n",
@@ -301,7 +315,8 @@ static void ids_below_scenarios(void)
 {
 	char dir[] = "/tmp/qd-find-XXXXXX", path[128];
 	static const char *const folders[] = { "", "/scenarios", "/scenarios/core", "/scenarios/profiles" };
-	static const char *const files[] = { "/scenarios/core/x.yaml", "/scenarios/profiles/rxe.yaml", "/scenarios/core/README.md" };
+	static const char *const files[] = { "/scenarios/core/x.yaml", "/scenarios/profiles/rxe.yaml",
+					     "/scenarios/core/README.md" };
 	struct scenario_path *paths;
 	struct error e = { "" };
 	size_t n;
@@ -373,11 +388,14 @@ static void the_schema_knows_every_key(void)
 		if (s->arg != GSTEP_MAP && s->arg != GSTEP_EXPECT)
 			continue;
 		for (const struct gkey *k = s->map.keys; k && k->name; k++)
-			ROW_ASSERT(has_path(one, (const char *const[]){ "properties", k->name, NULL }), "%s in %s", k->name, s->name);
+			ROW_ASSERT(has_path(one, (const char *const[]){ "properties", k->name, NULL }), "%s in %s", k->name,
+				   s->name);
 		for (const struct gkey *k = s->map.also; k && k->name; k++)
-			ROW_ASSERT(has_path(one, (const char *const[]){ "properties", k->name, NULL }), "%s in %s", k->name, s->name);
+			ROW_ASSERT(has_path(one, (const char *const[]){ "properties", k->name, NULL }), "%s in %s", k->name,
+				   s->name);
 	}
-	ROW_ASSERT(has_path(step, (const char *const[]){ "fault", "properties", "missing_receive", "properties", "at", NULL }), "faults");
+	ROW_ASSERT(has_path(step, (const char *const[]){ "fault", "properties", "missing_receive", "properties", "at", NULL }),
+		   "faults");
 	CU_ASSERT_FALSE(json_bool(schema, "additionalProperties", true));
 	json_decref(schema);
 }
@@ -399,8 +417,9 @@ static void statement_numbers(void)
 		const char *number;
 		bool known, applies;
 	} rows[] = {
-		{ "C9-130", true, true },   { "C9-131", false, false },	 { "o11-5.2.5", true, true }, { "CA17-1", true, true },	    { "CA17-46", true, true },
-		{ "CA17-47", false, false }, { "CA17-0", false, false }, { "C11-13", true, false },   { "C9-222.1.1", true, true }, { "c9-130", false, false },
+		{ "C9-130", true, true },     { "C9-131", false, false },  { "o11-5.2.5", true, true }, { "CA17-1", true, true },
+		{ "CA17-46", true, true },    { "CA17-47", false, false }, { "CA17-0", false, false },  { "C11-13", true, false },
+		{ "C9-222.1.1", true, true }, { "c9-130", false, false },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -408,6 +427,43 @@ static void statement_numbers(void)
 
 		ROW_ASSERT(known == rows[i].known && (!known || applies == rows[i].applies), "%s", rows[i].number);
 	}
+}
+
+static void readme_names_keys(const char *readme, const struct gkey *keys, const char *where)
+{
+	for (; keys && keys->name; keys++)
+		ROW_ASSERT(strstr(readme, keys->name), "the language reference does not speak of `%s` in %s", keys->name, where);
+}
+
+/* The reference names every step, key and fault, and its first example is a good file. */
+static void the_reference_is_complete(void)
+{
+	char *readme = read_text("scenarios/README.md"), *begin, *end;
+	struct scenario s = { 0 };
+	struct diag d = { 0 };
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(readme);
+	readme_names_keys(readme, grammar_file.keys, "a file");
+	readme_names_keys(readme, grammar_match, "a packet match");
+	readme_names_keys(readme, grammar_expect.keys, "expect");
+	for (const struct gstep *st = grammar_steps; st->name; st++) {
+		ROW_ASSERT(strstr(readme, st->name), "the language reference does not speak of step `%s`", st->name);
+		readme_names_keys(readme, st->map.keys, st->name);
+		readme_names_keys(readme, st->map.also, st->name);
+	}
+	for (size_t i = 0; fault_table[i]; i++)
+		if (fault_table[i]->inject)
+			ROW_ASSERT(strstr(readme, fault_table[i]->name), "the language reference does not speak of fault `%s`",
+				   fault_table[i]->name);
+	begin = strstr(readme, "```yaml\n");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(begin);
+	begin += strlen("```yaml\n");
+	end = strstr(begin, "```");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(end);
+	ROW_ASSERT(!scenario_load_text(begin, (size_t)(end - begin), "README.md", "readme", &s, &d), "%s", d.text);
+	scenario_release(&s);
+	diag_release(&d);
+	free(readme);
 }
 
 static const struct test_case cases[] = {
@@ -422,6 +478,7 @@ static const struct test_case cases[] = {
 	{ "the schema knows every key", the_schema_knows_every_key },
 	{ "every key has help", every_key_has_help },
 	{ "statement numbers", statement_numbers },
+	{ "the reference is complete", the_reference_is_complete },
 };
 
 TEST_MAIN("scenario", cases)

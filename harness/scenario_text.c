@@ -34,7 +34,8 @@ json_t *parse_title(struct loader *l, struct ynode *n, const struct gkey *k)
 	return json_string(text);
 }
 
-/* A statement number begins with C or o, perhaps an A for an annex, and digits. A section begins with a digit, an annex's section with A. */
+/* A statement number begins with C or o, perhaps an A for an annex, and digits. A section begins with a digit, an annex's section
+ * with A. */
 static void check_citation(struct loader *l, const struct ynode *n, const char *number, size_t off)
 {
 	static const char hint[] = "known are the numbers whose meaning was seen; otherwise cite the section: `IBTA 9.7.5.2.8`";
@@ -43,7 +44,8 @@ static void check_citation(struct loader *l, const struct ynode *n, const char *
 	if (isdigit((unsigned char)number[0]) || (number[0] == 'A' && isdigit((unsigned char)number[1])))
 		return;
 	if ((number[0] != 'C' && number[0] != 'o') || !strpbrk(number, "0123456789")) {
-		warn_part(l, n, off, strlen(number) ? strlen(number) : 1, hint, "`%s` is neither a statement number nor a section", number);
+		warn_part(l, n, off, strlen(number) ? strlen(number) : 1, hint, "`%s` is neither a statement number nor a section",
+			  number);
 		return;
 	}
 	if (!grammar_statement(number, &applies))
@@ -130,7 +132,8 @@ json_t *parse_requires(struct loader *l, struct ynode *n, const struct gkey *k)
 
 bool name_check(struct loader *l, const struct ynode *n, const char *text)
 {
-	static const char *const reserved[] = { "none", "rest", "all", "any", "on", "off", "yes", "no", "true", "false", "null", NULL };
+	static const char *const reserved[] = { "none", "rest", "all",  "any",   "on",   "off",
+						"yes",  "no",   "true", "false", "null", NULL };
 
 	if (!islower((unsigned char)text[0]) || strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") != strlen(text)) {
 		complain(l, n, "a small letter first, then small letters, digits, _ and -", "`%s` cannot be a name", text);

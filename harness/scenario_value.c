@@ -123,15 +123,15 @@ static json_t *parse_ends_of(struct loader *l, struct ynode *n, const struct gke
 typedef json_t *value_reader(struct loader *l, struct ynode *n, const struct gkey *k);
 
 static value_reader *const readers[NUM_GTYPES] = {
-	[G_VERSION] = parse_version,   [G_BOOL] = parse_bool,	      [G_NUMBER] = parse_number,   [G_SIZE] = parse_number,
-	[G_DURATION] = parse_duration, [G_RANGE] = parse_range,	      [G_COMPARE] = parse_compare, [G_MEASURE] = parse_measure,
-	[G_TEXT] = parse_text,	       [G_TITLE] = parse_title,	      [G_REFS] = parse_refs,	   [G_REQUIRES] = parse_requires,
-	[G_NAME] = parse_name,	       [G_NAMES] = parse_names,	      [G_WORD] = parse_word,	   [G_WORDS] = parse_words,
-	[G_AGENT] = parse_agent,       [G_DEVICE] = parse_device,     [G_END] = parse_end,	   [G_ENDS] = parse_ends,
-	[G_PAIRS] = parse_pairs,       [G_ENDS_OF] = parse_ends_of,   [G_LABEL] = parse_label,	   [G_LABELS] = parse_labels,
-	[G_OBJECT] = parse_object,     [G_OBJECTS] = parse_objects,   [G_PLACE] = parse_place,	   [G_WC] = parse_wc,
-	[G_EVENTS] = parse_events,     [G_ERRNOS] = parse_errnos,     [G_ATTRS] = parse_attrs,	   [G_COUNTERS] = parse_counters,
-	[G_MAP] = parse_map,	       [G_MAPS] = parse_maps,	      [G_MAP_OF] = parse_map_of,   [G_ANY_MAP] = parse_any_map,
+	[G_VERSION] = parse_version,   [G_BOOL] = parse_bool,       [G_NUMBER] = parse_number,   [G_SIZE] = parse_number,
+	[G_DURATION] = parse_duration, [G_RANGE] = parse_range,     [G_COMPARE] = parse_compare, [G_MEASURE] = parse_measure,
+	[G_TEXT] = parse_text,         [G_TITLE] = parse_title,     [G_REFS] = parse_refs,       [G_REQUIRES] = parse_requires,
+	[G_NAME] = parse_name,         [G_NAMES] = parse_names,     [G_WORD] = parse_word,       [G_WORDS] = parse_words,
+	[G_AGENT] = parse_agent,       [G_DEVICE] = parse_device,   [G_END] = parse_end,         [G_ENDS] = parse_ends,
+	[G_PAIRS] = parse_pairs,       [G_ENDS_OF] = parse_ends_of, [G_LABEL] = parse_label,     [G_LABELS] = parse_labels,
+	[G_OBJECT] = parse_object,     [G_OBJECTS] = parse_objects, [G_PLACE] = parse_place,     [G_WC] = parse_wc,
+	[G_EVENTS] = parse_events,     [G_ERRNOS] = parse_errnos,   [G_ATTRS] = parse_attrs,     [G_COUNTERS] = parse_counters,
+	[G_MAP] = parse_map,           [G_MAPS] = parse_maps,       [G_MAP_OF] = parse_map_of,   [G_ANY_MAP] = parse_any_map,
 	[G_CHAIN] = parse_chain,       [G_STEPS] = parse_steps,
 };
 

@@ -16,7 +16,7 @@ struct builder {
 	bool had_document;
 	const char *source;
 	size_t source_len;
-	size_t cursor;             /* how far lines and columns have been counted */
+	size_t cursor; /* how far lines and columns have been counted */
 	unsigned line, col;
 	struct ytree_error *error;
 };
@@ -38,8 +38,8 @@ void source_place(const char *source, size_t len, size_t pos, unsigned *ret_line
 	*ret_col = col;
 }
 
-__attribute__((format(printf, 5, 6))) static int broken(struct ytree_error *e, size_t pos, size_t span, const char *hint, const char *fmt,
-							...)
+__attribute__((format(printf, 5, 6))) static int broken(struct ytree_error *e, size_t pos, size_t span, const char *hint,
+							const char *fmt, ...)
 {
 	va_list ap;
 
@@ -250,7 +250,8 @@ static int refuse_extras(struct builder *b, struct fy_event *ev)
 		return broken(b->error, mark_pos(fy_token_start_mark(anchor), b->source_len), 1, "write the value out",
 			      "YAML anchors are not part of the language");
 	if (tag)
-		return broken(b->error, mark_pos(fy_token_start_mark(tag), b->source_len), 1, NULL, "YAML tags are not part of the language");
+		return broken(b->error, mark_pos(fy_token_start_mark(tag), b->source_len), 1, NULL,
+			      "YAML tags are not part of the language");
 	return 0;
 }
 
@@ -264,9 +265,9 @@ static int take_event(struct builder *b, struct fy_event *ev)
 	case FYET_DOCUMENT_START:
 		if (b->had_document)
 			return broken(b->error,
-				      ev->document_start.document_start ?
-					      mark_pos(fy_token_start_mark(ev->document_start.document_start), b->source_len) :
-					      b->source_len,
+				      ev->document_start.document_start
+					      ? mark_pos(fy_token_start_mark(ev->document_start.document_start), b->source_len)
+					      : b->source_len,
 				      3, "a file holds one scenario", "a second document");
 		b->had_document = true;
 		return 0;
@@ -315,7 +316,8 @@ static int syntax_error(struct builder *b, struct fy_diag *diag, const char *sou
 	char hint[160] = "";
 
 	if (e->msg && strstr(e->msg, "flow") && b->depth && b->stack[b->depth - 1]->flow)
-		snprintf(hint, sizeof(hint), "the bracket of line %u is open; inside { } and [ ] quote what holds one of { } [ ] , # as in \"p[7].a\"",
+		snprintf(hint, sizeof(hint),
+			 "the bracket of line %u is open; inside { } and [ ] quote what holds one of { } [ ] , # as in \"p[7].a\"",
 			 b->stack[b->depth - 1]->line);
 	/* The parser notices a missing bracket at the end of the file; the person looks for the one that was opened. */
 	if (e->msg && strstr(e->msg, "closing bra") && b->depth)
@@ -329,7 +331,11 @@ static int check_bytes(const char *source, size_t len, struct ytree_error *e)
 	const unsigned char *s = (const unsigned char *)source;
 
 	for (size_t i = 0; i < len;) {
-		size_t n = s[i] < 0x80 ? 1 : s[i] >= 0xc2 && s[i] < 0xe0 ? 2 : s[i] >= 0xe0 && s[i] < 0xf0 ? 3 : s[i] >= 0xf0 && s[i] < 0xf5 ? 4 : 0;
+		size_t n = s[i] < 0x80                   ? 1
+			   : s[i] >= 0xc2 && s[i] < 0xe0 ? 2
+			   : s[i] >= 0xe0 && s[i] < 0xf0 ? 3
+			   : s[i] >= 0xf0 && s[i] < 0xf5 ? 4
+							 : 0;
 		uint32_t c = n == 1 ? s[i] : n ? s[i] & (0xffu >> (n + 1)) : 0;
 
 		if (!n || i + n > len)

@@ -24,22 +24,22 @@ enum ynode_kind {
 
 struct ynode {
 	enum ynode_kind kind;
-	struct ynode *key;     /* of a member of a map: its key, a scalar */
-	char *text;            /* SCALAR: unescaped, "" for null */
-	bool plain;            /* SCALAR: written without quotes and not as a block */
-	bool exact;            /* SCALAR: the text stands in the source as it is, so that offsets in it are offsets there */
-	bool flow;             /* MAP, LIST: written with a bracket */
-	bool bad;              /* already complained about: skip it */
-	size_t pos;            /* of the first character, in bytes */
-	size_t span;           /* bytes; for a map or list: of its first token */
-	unsigned line, col;    /* of pos, from 1; 0 for a value that is not there */
+	struct ynode *key;  /* of a member of a map: its key, a scalar */
+	char *text;         /* SCALAR: unescaped, "" for null */
+	bool plain;         /* SCALAR: written without quotes and not as a block */
+	bool exact;         /* SCALAR: the text stands in the source as it is, so that offsets in it are offsets there */
+	bool flow;          /* MAP, LIST: written with a bracket */
+	bool bad;           /* already complained about: skip it */
+	size_t pos;         /* of the first character, in bytes */
+	size_t span;        /* bytes; for a map or list: of its first token */
+	unsigned line, col; /* of pos, from 1; 0 for a value that is not there */
 	struct ynode **kids;
 	size_t n, cap;
-	struct ynode *next;    /* of all nodes of the tree */
+	struct ynode *next; /* of all nodes of the tree */
 };
 
 struct ytree {
-	struct ynode *root;    /* NULL for an empty file */
+	struct ynode *root; /* NULL for an empty file */
 	struct ynode *all;
 	size_t n_nodes;
 };

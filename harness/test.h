@@ -17,15 +17,15 @@ struct test_case {
 };
 
 /* Asserts and, when it fails, prints the row that was tried. */
-#define ROW_ASSERT(cond, ...)                                  \
-	do {                                                   \
-		int row_ok_ = !!(cond);                        \
-		CU_ASSERT(row_ok_);                            \
-		if (!row_ok_) {                                \
-			fprintf(stderr, "    %s: ", #cond);    \
-			fprintf(stderr, __VA_ARGS__);          \
-			fputc('\n', stderr);                   \
-		}                                              \
+#define ROW_ASSERT(cond, ...)                                                                                                      \
+	do {                                                                                                                       \
+		int row_ok_ = !!(cond);                                                                                            \
+		CU_ASSERT(row_ok_);                                                                                                \
+		if (!row_ok_) {                                                                                                    \
+			fprintf(stderr, "    %s: ", #cond);                                                                        \
+			fprintf(stderr, __VA_ARGS__);                                                                              \
+			fputc('\n', stderr);                                                                                       \
+		}                                                                                                                  \
 	} while (0)
 
 static inline int test_run(const char *suite_name, const struct test_case *cases, size_t n)
@@ -48,10 +48,10 @@ static inline int test_run(const char *suite_name, const struct test_case *cases
 	return status;
 }
 
-#define TEST_MAIN(suite_name, cases_)                                                             \
-	int main(void)                                                                            \
-	{                                                                                         \
-		return test_run(suite_name, cases_, sizeof(cases_) / sizeof((cases_)[0]));        \
+#define TEST_MAIN(suite_name, cases_)                                                                                              \
+	int main(void)                                                                                                             \
+	{                                                                                                                          \
+		return test_run(suite_name, cases_, sizeof(cases_) / sizeof((cases_)[0]));                                         \
 	}
 
 #endif
