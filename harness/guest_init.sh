@@ -1,5 +1,6 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: MIT
+# shellcheck shell=dash
 # /init of the guest, run by busybox from the initramfs: loads the modules, mounts the host's root read-only with a
 # tmpfs over it, and hands over to the script that lies in the boot's own folder on the host (9p share `share`, file
 # named by qd.script= on the kernel's command line). When that script ends, the guest powers off.
