@@ -208,16 +208,6 @@ static struct direction *find_direction(const struct wire_conns *c, const uint8_
 	return best;
 }
 
-struct wire_conn *wire_conns_find(const struct wire_conns *c, const uint8_t *frame, const struct packet *p, unsigned *ret_from)
-{
-	const struct direction *d = c->targets ? find_direction(c, frame, p) : NULL;
-
-	if (!d)
-		return NULL;
-	*ret_from = d->from;
-	return d->conn;
-}
-
 static unsigned count_transmission(struct wire_stream *s, const struct packet *p, int64_t psn)
 {
 	struct wire_window **w = &s->windows[p->class];
@@ -241,20 +231,25 @@ static unsigned count_transmission(struct wire_stream *s, const struct packet *p
 	return 1;
 }
 
-void wire_conns_place(struct wire_conns *c, const uint8_t *frame, const struct packet *p, struct wire_place *ret)
+void wire_conns_look(const struct wire_conns *c, const uint8_t *frame, const struct packet *p, struct wire_place *ret)
 {
-	struct direction *d = c->targets ? find_direction(c, frame, p) : NULL;
+	const struct direction *d = c->targets ? find_direction(c, frame, p) : NULL;
 
-	*ret = (struct wire_place){0};
+	*ret = (struct wire_place){ 0 };
 	if (!d)
 		return;
 	ret->conn = d->conn;
 	ret->from = d->from;
 	ret->stream = stream_of(d, p);
-	if (p->class == PACKET_CLASS_CNP)
+	ret->has_psn = p->class != PACKET_CLASS_CNP;
+	ret->psn = ret->has_psn ? relative(ret->stream, p->psn) : 0;
+}
+
+void wire_conns_place(struct wire_conns *c, const uint8_t *frame, const struct packet *p, struct wire_place *ret)
+{
+	wire_conns_look(c, frame, p, ret);
+	if (!ret->has_psn)
 		return;
-	ret->has_psn = true;
-	ret->psn = relative(ret->stream, p->psn);
 	ret->transmission = count_transmission(ret->stream, p, ret->psn);
 	if (p->class == PACKET_CLASS_REQUEST && ret->psn > ret->stream->high && ret->psn - ret->stream->high < PROGRESS_MAX)
 		ret->stream->high = ret->psn;

@@ -78,8 +78,8 @@ int wire_conns_add(struct wire_conns *c, const struct wire_conn *conn, struct wi
 void wire_conns_remove(struct wire_conns *c, unsigned pair);
 /* Finds the place of a RoCE packet and counts it there. */
 void wire_conns_place(struct wire_conns *c, const uint8_t *frame, const struct packet *p, struct wire_place *ret);
-/* Only looks. */
-struct wire_conn *wire_conns_find(const struct wire_conns *c, const uint8_t *frame, const struct packet *p, unsigned *ret_from);
+/* The same without counting: transmission is 0, and nothing gets ahead. */
+void wire_conns_look(const struct wire_conns *c, const uint8_t *frame, const struct packet *p, struct wire_place *ret);
 void wire_conns_release(struct wire_conns *c);
 
 /* An address as IPv4, IPv6 or a GID that maps one: 16 bytes. 0 or -EINVAL. */
