@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "json.h"
@@ -130,8 +129,8 @@ uint64_t recorder_count(const struct recorder *r)
 
 char *recorder_clock_domain(char *buf, size_t size)
 {
-	char boot[64] = "";
-	struct stat st = { 0 };
+	char boot[64] = "", ns[64] = "";
+	ssize_t n;
 	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
 
 	if (f) {
@@ -140,8 +139,9 @@ char *recorder_clock_domain(char *buf, size_t size)
 		fclose(f);
 	}
 	boot[strcspn(boot, "\n")] = 0;
-	if (stat("/proc/self/ns/time", &st) != 0)
-		st.st_ino = 0;
-	snprintf(buf, size, "%s/%llu", boot, (unsigned long long)st.st_ino);
+	/* "time:[4026531834]"; kernels before 5.6 have no time namespaces. */
+	n = readlink("/proc/self/ns/time", ns, sizeof ns - 1);
+	ns[n > 0 ? n : 0] = 0;
+	snprintf(buf, size, "%s/%s", boot, ns);
 	return buf;
 }

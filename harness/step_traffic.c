@@ -214,7 +214,7 @@ void step_traffic(struct case_run *r, const json_t *step, struct step_result *re
 	ends_free(&ends);
 	step_from_rc(res, rc, &e);
 	/* What went wrong in it is a finding about the traffic, not a call that was refused. */
-	if (rc == -EIO || rc == -EBADMSG || rc == -ETIME) {
+	if (rc == -EIO || rc == -EBADMSG || rc == -ETIME || rc == -ETIMEDOUT) {
 		res->outcome = OUTCOME_BROKEN;
 		r->broken = true;
 	}
