@@ -39,8 +39,8 @@ struct wire_capture {
 	struct buffer all[BUFFERS], *current, *full[BUFFERS], *free[BUFFERS];
 	unsigned n_full, n_free;
 	bool closing;
-	atomic_int broken;         /* errno of the first failed write */
-	size_t block;              /* where the packet that was begun starts in current */
+	atomic_int broken; /* errno of the first failed write */
+	size_t block;      /* where the packet that was begun starts in current */
 	uint64_t packets, lost;
 };
 

@@ -58,7 +58,7 @@ void wire_names_release(struct wire_names *names)
 
 int wire_address(const char *text, uint8_t ret[16])
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	uint8_t addr[16];
 
 	if (inet_pton(AF_INET6, text, addr) == 1) {
@@ -74,7 +74,7 @@ int wire_address(const char *text, uint8_t ret[16])
 
 static int add_direction(struct wire_conns *c, struct wire_conn *conn, unsigned from)
 {
-	struct target_key key = {.qpn = conn->end[!from].qpn};
+	struct target_key key = { .qpn = conn->end[!from].qpn };
 	struct wire_target *t = NULL;
 	struct direction *d = malloc(sizeof *d);
 
@@ -92,7 +92,7 @@ static int add_direction(struct wire_conns *c, struct wire_conn *conn, unsigned 
 		t->key = key;
 		HASH_ADD(hh, c->targets, key, sizeof key, t);
 	}
-	*d = (struct direction){.conn = conn, .from = from, .next = t->first};
+	*d = (struct direction){ .conn = conn, .from = from, .next = t->first };
 	t->first = d;
 	return 0;
 }
@@ -142,7 +142,7 @@ int wire_conns_add(struct wire_conns *c, const struct wire_conn *conn, struct wi
 	*copy = *conn;
 	for (unsigned e = 0; e < 2; e++) {
 		copy->end[e].run = NULL;
-		copy->end[e].stream = (struct wire_stream){.start = conn->end[e].stream.start & PACKET_PSN_MASK};
+		copy->end[e].stream = (struct wire_stream){ .start = conn->end[e].stream.start & PACKET_PSN_MASK };
 	}
 	if (add_direction(c, copy, 0) || add_direction(c, copy, 1)) {
 		remove_directions(c, copy);
@@ -189,7 +189,7 @@ static struct wire_stream *stream_of(const struct direction *d, const struct pac
 
 static struct direction *find_direction(const struct wire_conns *c, const uint8_t *frame, const struct packet *p)
 {
-	struct target_key key = {.qpn = p->dest_qp};
+	struct target_key key = { .qpn = p->dest_qp };
 	struct wire_target *t = NULL;
 
 	packet_addresses(frame, p, key.src, key.dst);

@@ -69,9 +69,9 @@ static void test_transmissions(void)
 		int64_t psn;
 		unsigned transmission;
 	} rows[] = {
-		{ "RC_SEND_ONLY", 0, 0, 1 },   { "RC_SEND_ONLY", 0, 1, 1 },      { "RC_SEND_ONLY", 0, 0, 2 },
-		{ "RC_SEND_ONLY", 0, 1, 2 },   { "RC_SEND_ONLY", 0, 0, 3 },      { "RC_ACKNOWLEDGE", 1, 0, 1 },
-		{ "RC_ACKNOWLEDGE", 1, 0, 2 }, { "RC_SEND_ONLY", 1, 0, 1 },      { "RC_SEND_ONLY", 0, WIRE_WINDOW, 1 },
+		{ "RC_SEND_ONLY", 0, 0, 1 },   { "RC_SEND_ONLY", 0, 1, 1 },           { "RC_SEND_ONLY", 0, 0, 2 },
+		{ "RC_SEND_ONLY", 0, 1, 2 },   { "RC_SEND_ONLY", 0, 0, 3 },           { "RC_ACKNOWLEDGE", 1, 0, 1 },
+		{ "RC_ACKNOWLEDGE", 1, 0, 2 }, { "RC_SEND_ONLY", 1, 0, 1 },           { "RC_SEND_ONLY", 0, WIRE_WINDOW, 1 },
 		{ "RC_SEND_ONLY", 0, 0, 2 },   { "RC_SEND_ONLY", 0, WIRE_WINDOW, 2 },
 	};
 	struct wire_names names = { 0 };
@@ -136,7 +136,9 @@ static void test_addresses(void)
 		int rc;
 		uint8_t first, tenth, last;
 	} rows[] = {
-		{ "10.0.0.1", 0, 0, 0xff, 1 }, { "::ffff:10.0.0.1", 0, 0, 0xff, 1 }, { "fe80::2", 0, 0xfe, 0, 2 }, { "10.0.0", -EINVAL, 0, 0, 0 }, { "", -EINVAL, 0, 0, 0 },
+		{ "10.0.0.1", 0, 0, 0xff, 1 }, { "::ffff:10.0.0.1", 0, 0, 0xff, 1 },
+		{ "fe80::2", 0, 0xfe, 0, 2 },  { "10.0.0", -EINVAL, 0, 0, 0 },
+		{ "", -EINVAL, 0, 0, 0 },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		uint8_t addr[16] = { 0 };
@@ -152,7 +154,8 @@ static void test_addresses(void)
 		snprintf(text, sizeof text, "n%d", i);
 		CU_ASSERT(wire_name(&names, text) == (unsigned)i + 1 && !strcmp(wire_name_text(&names, (unsigned)i + 1), text));
 	}
-	CU_ASSERT(wire_name(&names, "n7") == 8 && !strcmp(wire_name_text(&names, 0), "") && !strcmp(wire_name_text(&names, 101), ""));
+	CU_ASSERT(wire_name(&names, "n7") == 8 && !strcmp(wire_name_text(&names, 0), "") &&
+		  !strcmp(wire_name_text(&names, 101), ""));
 	wire_names_release(&names);
 }
 

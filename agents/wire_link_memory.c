@@ -59,7 +59,7 @@ static unsigned memory_receive(struct wire_link *l, struct wire_buf *bufs, unsig
 
 		DL_DELETE(m->in, s);
 		DL_APPEND(m->lent, s);
-		bufs[n++] = (struct wire_buf){.data = s->data, .len = s->len, .real_ns = s->real_ns};
+		bufs[n++] = (struct wire_buf){ .data = s->data, .len = s->len, .real_ns = s->real_ns };
 	}
 	l->n.in += n;
 	return n;
@@ -111,14 +111,14 @@ static void memory_close(struct wire_link *l)
 }
 
 static const struct wire_link_ops memory_ops = {
-    .name = "memory",
-    .fd = memory_fd,
-    .receive = memory_receive,
-    .done = memory_done,
-    .send = memory_send,
-    .counters = memory_counters,
-    .error = memory_error,
-    .close = memory_close,
+	.name = "memory",
+	.fd = memory_fd,
+	.receive = memory_receive,
+	.done = memory_done,
+	.send = memory_send,
+	.counters = memory_counters,
+	.error = memory_error,
+	.close = memory_close,
 };
 
 int wire_link_memory_open(struct wire_link **ret)

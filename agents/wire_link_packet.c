@@ -99,7 +99,7 @@ static void packet_done(struct wire_link *l)
 
 static bool wait_for_room(int fd)
 {
-	struct pollfd pfd = {.fd = fd, .events = POLLOUT};
+	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
 
 	return poll(&pfd, 1, SEND_WAIT_MS) > 0 && pfd.revents & POLLOUT;
 }
@@ -208,14 +208,14 @@ static void packet_close(struct wire_link *l)
 }
 
 static const struct wire_link_ops packet_ops = {
-    .name = "tpacket_v2",
-    .fd = packet_fd,
-    .receive = packet_receive,
-    .done = packet_done,
-    .send = packet_send,
-    .counters = packet_counters,
-    .error = packet_error,
-    .close = packet_close,
+	.name = "tpacket_v2",
+	.fd = packet_fd,
+	.receive = packet_receive,
+	.done = packet_done,
+	.send = packet_send,
+	.counters = packet_counters,
+	.error = packet_error,
+	.close = packet_close,
 };
 
 static int set_option(const struct packet_link *p, int option, int value, const char *what, struct error *e)
@@ -251,8 +251,8 @@ static int map_ring(struct packet_link *p, unsigned frames, unsigned frame_bytes
 
 static int attach(struct packet_link *p, int ifindex, struct error *e)
 {
-	struct sockaddr_ll addr = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = ifindex};
-	struct packet_mreq mreq = {.mr_ifindex = ifindex, .mr_type = PACKET_MR_PROMISC};
+	struct sockaddr_ll addr = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = ifindex };
+	struct packet_mreq mreq = { .mr_ifindex = ifindex, .mr_type = PACKET_MR_PROMISC };
 	int bytes = SEND_BUFFER_BYTES;
 
 	if (setsockopt(p->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes))
@@ -266,7 +266,7 @@ static int attach(struct packet_link *p, int ifindex, struct error *e)
 
 static int device_mtu(const struct packet_link *p)
 {
-	struct ifreq ifr = {0};
+	struct ifreq ifr = { 0 };
 
 	memcpy(ifr.ifr_name, p->netdev, sizeof ifr.ifr_name);
 	return ioctl(p->fd, SIOCGIFMTU, &ifr) ? -errno : ifr.ifr_mtu;

@@ -8,29 +8,29 @@
 #define ALL_CLASSES ((1u << NUM_PACKET_CLASSES) - 1)
 
 const char *const wire_refusal_names[NUM_WIRE_REFUSALS] = {
-    [WIRE_MATCHED] = "matched",
-    [WIRE_WRONG_CLASS] = "class",
-    [WIRE_WRONG_FROM] = "from",
-    [WIRE_WRONG_PAIR] = "pair",
-    [WIRE_WRONG_OPCODE] = "opcode",
-    [WIRE_WRONG_SIZE] = "size",
-    [WIRE_UNKNOWN_CONNECTION] = "unknown_connection",
-    [WIRE_WRONG_PSN] = "psn",
-    [WIRE_WRONG_TRANSMISSION] = "transmission",
-    [WIRE_WRONG_NTH] = "nth",
+	[WIRE_MATCHED] = "matched",
+	[WIRE_WRONG_CLASS] = "class",
+	[WIRE_WRONG_FROM] = "from",
+	[WIRE_WRONG_PAIR] = "pair",
+	[WIRE_WRONG_OPCODE] = "opcode",
+	[WIRE_WRONG_SIZE] = "size",
+	[WIRE_UNKNOWN_CONNECTION] = "unknown_connection",
+	[WIRE_WRONG_PSN] = "psn",
+	[WIRE_WRONG_TRANSMISSION] = "transmission",
+	[WIRE_WRONG_NTH] = "nth",
 };
 
 const char *const wire_refusal_texts[NUM_WIRE_REFUSALS] = {
-    [WIRE_MATCHED] = "matched",
-    [WIRE_WRONG_CLASS] = "of another class",
-    [WIRE_WRONG_FROM] = "from another end",
-    [WIRE_WRONG_PAIR] = "of another pair",
-    [WIRE_WRONG_OPCODE] = "with another opcode",
-    [WIRE_WRONG_SIZE] = "of another size",
-    [WIRE_UNKNOWN_CONNECTION] = "of no known connection, so without a relative PSN",
-    [WIRE_WRONG_PSN] = "with another PSN",
-    [WIRE_WRONG_TRANSMISSION] = "not that transmission of their PSN",
-    [WIRE_WRONG_NTH] = "not the one that was meant by its count",
+	[WIRE_MATCHED] = "matched",
+	[WIRE_WRONG_CLASS] = "of another class",
+	[WIRE_WRONG_FROM] = "from another end",
+	[WIRE_WRONG_PAIR] = "of another pair",
+	[WIRE_WRONG_OPCODE] = "with another opcode",
+	[WIRE_WRONG_SIZE] = "of another size",
+	[WIRE_UNKNOWN_CONNECTION] = "of no known connection, so without a relative PSN",
+	[WIRE_WRONG_PSN] = "with another PSN",
+	[WIRE_WRONG_TRANSMISSION] = "not that transmission of their PSN",
+	[WIRE_WRONG_NTH] = "not the one that was meant by its count",
 };
 
 static int read_range(const char *key, const json_t *value, int64_t low, struct wire_range *ret, struct error *e)
@@ -39,7 +39,7 @@ static int read_range(const char *key, const json_t *value, int64_t low, struct 
 	const json_t *min = json_object_get(value, "min"), *max = json_object_get(value, "max"),
 		     *v = json_object_get(value, "value");
 
-	*ret = (struct wire_range){.set = true, .min = INT64_MIN, .max = INT64_MAX};
+	*ret = (struct wire_range){ .set = true, .min = INT64_MIN, .max = INT64_MAX };
 	if (json_is_integer(value)) {
 		ret->min = ret->max = json_integer_value(value);
 	} else if (op && !strcmp(op, "range") && (min || max) && (!min || json_is_integer(min)) && (!max || json_is_integer(max))) {
@@ -71,7 +71,7 @@ static int each_name(const char *key, const json_t *value, int (*one)(const char
 	}
 	if (!json_is_array(value) || !json_array_size(value))
 		return error_set(e, -EINVAL, "`%s` is a name or a list of names", key);
-	json_array_foreach ((json_t *)value, i, item) {
+	json_array_foreach((json_t *)value, i, item) {
 		if (!json_is_string(item) || one(json_string_value(item), user))
 			return error_set(e, -EINVAL, "`%s`: number %zu is not one it knows", key, i + 1);
 	}
@@ -166,14 +166,14 @@ static int read_key(const char *key, const json_t *value, struct parse *parse, s
 
 int wire_match_parse(const json_t *match, struct wire_names *names, struct wire_match *ret, struct error *e)
 {
-	struct wire_match m = {.classes = ALL_CLASSES};
-	struct parse parse = {.m = &m, .names = names};
+	struct wire_match m = { .classes = ALL_CLASSES };
+	struct parse parse = { .m = &m, .names = names };
 	const char *key;
 	json_t *value;
 
 	if (match && !json_is_object(match))
 		return error_set(e, -EINVAL, "match is a map");
-	json_object_foreach ((json_t *)match, key, value) {
+	json_object_foreach((json_t *)match, key, value) {
 		int rc = read_key(key, value, &parse, e);
 
 		if (rc)

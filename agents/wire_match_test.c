@@ -39,7 +39,8 @@ static void test_refused(void)
 		struct wire_match m = { .every = 77 };
 		struct error e = { "" };
 
-		ROW_ASSERT(parse(rows[i].json, &names, &m, &e) == -EINVAL && strstr(e.text, rows[i].says), "%s: %s", rows[i].json, e.text);
+		ROW_ASSERT(parse(rows[i].json, &names, &m, &e) == -EINVAL && strstr(e.text, rows[i].says), "%s: %s", rows[i].json,
+			   e.text);
 		ROW_ASSERT(m.every == 77, "%s is written to", rows[i].json);
 		wire_names_release(&names);
 	}
@@ -49,7 +50,13 @@ static void test_refused(void)
 static void test_each_key(void)
 {
 	static const struct wire_look base = {
-		.class = PACKET_CLASS_REQUEST, .opcode = 0x04, .pair = 1, .agent = 3, .size = 1024, .psn = 7, .transmission = 2,
+		.class = PACKET_CLASS_REQUEST,
+		.opcode = 0x04,
+		.pair = 1,
+		.agent = 3,
+		.size = 1024,
+		.psn = 7,
+		.transmission = 2,
 	};
 	static const struct {
 		const char *json;

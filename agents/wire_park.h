@@ -14,8 +14,8 @@ struct wire_item {
 	struct action_packet a;
 	struct wire_place place;
 	uint64_t real_ns;
-	uint64_t after;        /* rules up to this order have had it */
-	uint64_t n, of;        /* number in the capture; that of the arrival it comes from */
+	uint64_t after; /* rules up to this order have had it */
+	uint64_t n, of; /* number in the capture; that of the arrival it comes from */
 	bool roce, invented, late, changed, icrc_bad;
 	unsigned touched[WIRE_TOUCHED_MAX], n_touched;
 };
@@ -23,7 +23,7 @@ struct wire_item {
 struct wire_parked {
 	struct wire_parked *prev, *next;
 	uint64_t due_ns, seq;
-	struct wire_item item;   /* its frame is data */
+	struct wire_item item; /* its frame is data */
 	uint8_t data[];
 };
 
@@ -39,7 +39,7 @@ struct wire_park {
 int wire_park_add(struct wire_park *park, struct wire_parked *p);
 /* The next one if it is due; the caller's. */
 struct wire_parked *wire_park_take(struct wire_park *park, uint64_t now_ns);
-uint64_t wire_park_next(const struct wire_park *park);   /* UINT64_MAX: none */
+uint64_t wire_park_next(const struct wire_park *park); /* UINT64_MAX: none */
 void wire_park_release(struct wire_park *park);
 
 #endif

@@ -311,7 +311,9 @@ static int env_invent(void *wire, struct action *a, unsigned port, const uint8_t
 {
 	struct wire_path *w = wire;
 	struct wire_rule *r = rule_of(a);
-	struct wire_item item = { .after = r->order, .of = w->current->late ? w->current->of : w->current->n, .late = true, .invented = true };
+	struct wire_item item = {
+		.after = r->order, .of = w->current->late ? w->current->of : w->current->n, .late = true, .invented = true
+	};
 
 	item.a.port = port;
 	item.a.t_ns = w->now.mono_ns;
@@ -334,9 +336,9 @@ static int env_invent(void *wire, struct action *a, unsigned port, const uint8_t
 
 static void tell_malformed(struct wire_path *w, const struct wire_item *it)
 {
-	json_t *rec = json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:i, s:s}", "t", (json_int_t)it->a.t_ns, "kind", "packet", "obj", "?", "from",
-				wire_name_text(&w->names, w->port_names[it->a.port]), "class", "malformed", "why", it->a.p.why, "count", 1, "fate",
-				"passed");
+	json_t *rec = json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:i, s:s}", "t", (json_int_t)it->a.t_ns, "kind", "packet", "obj",
+				"?", "from", wire_name_text(&w->names, w->port_names[it->a.port]), "class", "malformed", "why",
+				it->a.p.why, "count", 1, "fate", "passed");
 
 	if (it->n)
 		json_object_set_new(rec, "n", json_integer((json_int_t)it->n));

@@ -28,14 +28,14 @@ struct wire_path {
 	uint64_t order;
 	bool check_icrc;
 	struct wire_park park;
-	struct wire_parked *ready;        /* to go on as soon as the present packet is through */
+	struct wire_parked *ready; /* to go on as soon as the present packet is through */
 	struct wire_item *current;
 	struct wire_clock now;
-	struct out out[2];                /* by the port where they leave */
+	struct out out[2]; /* by the port where they leave */
 	struct wire_account account[2];
 };
 
-extern const struct action_env wire_path_env;   /* without its `wire` */
+extern const struct action_env wire_path_env; /* without its `wire` */
 /* Sends what has been put out at this port. */
 void wire_path_flush(struct wire_path *w, unsigned port);
 /* Runs those whose turn came while another packet was looked at. */

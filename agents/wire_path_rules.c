@@ -8,7 +8,7 @@
 #include "wire_path_internal.h"
 
 int wire_path_new(struct wire_link *const ports[2], const char *const names[2], void (*record)(void *user, json_t *rec), void *user,
-                  struct wire_path **ret)
+		  struct wire_path **ret)
 {
 	struct wire_path *w = calloc(1, sizeof *w);
 
@@ -32,7 +32,8 @@ static void drop_list(struct wire_parked **list)
 {
 	struct wire_parked *p, *next;
 
-	DL_FOREACH_SAFE (*list, p, next) {
+	DL_FOREACH_SAFE(*list, p, next)
+	{
 		DL_DELETE(*list, p);
 		free(p);
 	}
@@ -80,7 +81,7 @@ void wire_path_disconnect(struct wire_path *w, const char *pair)
 	for (size_t i = 0; i < w->park.n; i++)
 		forget(w->park.heap[i]);
 	for (unsigned i = 0; i < w->n_rules; i++)
-		DL_FOREACH (w->rules[i]->held, p)
+		DL_FOREACH(w->rules[i]->held, p)
 			forget(p);
 	wire_conns_remove(&w->conns, pair ? wire_name(&w->names, pair) : 0);
 }

@@ -8,8 +8,9 @@
 #include <utlist.h>
 
 const char *const wire_fate_names[NUM_WIRE_FATES] = {
-	[WIRE_FATE_INVALID] = "invalid", [WIRE_PASSED] = "passed",     [WIRE_CHANGED] = "changed",   [WIRE_EATEN] = "eaten",
-	[WIRE_KEPT] = "kept",            [WIRE_RELEASED] = "released", [WIRE_INVENTED] = "invented",
+	[WIRE_FATE_INVALID] = "invalid", [WIRE_PASSED] = "passed", [WIRE_CHANGED] = "changed",
+	[WIRE_EATEN] = "eaten",          [WIRE_KEPT] = "kept",     [WIRE_RELEASED] = "released",
+	[WIRE_INVENTED] = "invented",
 };
 const char *const wire_report_mode_names[NUM_WIRE_REPORT_MODES] = { "all", "touched", "none" };
 
@@ -45,7 +46,8 @@ static json_t *new_record(const struct wire_names *names, const struct wire_run 
 	if (run->conn) {
 		char obj[256];
 
-		snprintf(obj, sizeof obj, "%s.%s", wire_name_text(names, run->conn->pair), wire_name_text(names, run->conn->end[run->from].agent));
+		snprintf(obj, sizeof obj, "%s.%s", wire_name_text(names, run->conn->pair),
+			 wire_name_text(names, run->conn->end[run->from].agent));
 		set_text(rec, "obj", obj);
 		set_int(rec, "life", run->conn->life);
 		set_text(rec, "pair", wire_name_text(names, run->conn->pair));
@@ -122,9 +124,9 @@ static bool continues(const struct wire_run *run, const struct wire_sight *s)
 	const struct packet *p = s->p;
 	int64_t psn = s->place->conn ? s->place->psn : p->psn;
 
-	return run->open && run->conn == s->place->conn && run->conn && run->op == p->op && run->opcode == p->opcode && run->class == p->class &&
-	       run->syndrome == p->syndrome && run->size == p->payload_bytes && run->ack_req == p->ack_req &&
-	       (psn == run->psn + (int64_t)run->count || p->class == PACKET_CLASS_CNP);
+	return run->open && run->conn == s->place->conn && run->conn && run->op == p->op && run->opcode == p->opcode &&
+	       run->class == p->class && run->syndrome == p->syndrome && run->size == p->payload_bytes &&
+	       run->ack_req == p->ack_req && (psn == run->psn + (int64_t)run->count || p->class == PACKET_CLASS_CNP);
 }
 
 static void single(struct wire_report *r, const struct wire_sight *s)
@@ -194,7 +196,7 @@ void wire_report_flush(struct wire_report *r, uint64_t t_ns)
 {
 	struct wire_run *run, *next;
 
-	DL_FOREACH_SAFE (r->open, run, next)
-		if (run->t_first_ns <= t_ns)
-			end_run(r, run);
+	DL_FOREACH_SAFE(r->open, run, next)
+	if (run->t_first_ns <= t_ns)
+		end_run(r, run);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packets as records (formats: wire.md, "packet"). Packets that follow each other in one direction of a connection, alike, with consecutive PSNs, sent for
- * the first time and touched by no rule, become one record, as completions do.
+ * Packets as records (formats: wire.md, "packet"). Packets that follow each other in one direction of a connection, alike, with
+ * consecutive PSNs, sent for the first time and touched by no rule, become one record, as completions do.
  */
 #ifndef QD_WIRE_REPORT_H
 #define QD_WIRE_REPORT_H
@@ -20,9 +20,9 @@ enum wire_fate {
 	WIRE_PASSED,
 	WIRE_CHANGED,
 	WIRE_EATEN,
-	WIRE_KEPT,       /* taken out of the stream; `released` follows */
-	WIRE_RELEASED,   /* what was kept goes on */
-	WIRE_INVENTED,   /* leaves, and never came in */
+	WIRE_KEPT,     /* taken out of the stream; `released` follows */
+	WIRE_RELEASED, /* what was kept goes on */
+	WIRE_INVENTED, /* leaves, and never came in */
 	NUM_WIRE_FATES,
 };
 extern const char *const wire_fate_names[NUM_WIRE_FATES];
@@ -33,22 +33,22 @@ extern const char *const wire_report_mode_names[NUM_WIRE_REPORT_MODES];
 /* What is told of one packet. */
 struct wire_sight {
 	uint64_t t_ns;
-	uint64_t n, of;                /* number in the capture; of: that of the arrival of what is released or a copy; 0: none */
-	unsigned port;                 /* where it came in */
+	uint64_t n, of; /* number in the capture; of: that of the arrival of what is released or a copy; 0: none */
+	unsigned port;  /* where it came in */
 	unsigned port_name;
 	const uint8_t *frame;
 	const struct packet *p;
 	const struct wire_place *place;
 	enum wire_fate fate;
-	bool late;                     /* no arrival: released, copied or forged */
+	bool late; /* no arrival: released, copied or forged */
 	bool icrc_bad;
-	unsigned touched[WIRE_TOUCHED_MAX], n_touched;   /* names of rules */
+	unsigned touched[WIRE_TOUCHED_MAX], n_touched; /* names of rules */
 };
 
 struct wire_run {
 	struct wire_run *prev, *next;
 	bool open;
-	const struct wire_conn *conn;  /* NULL: of no connection */
+	const struct wire_conn *conn; /* NULL: of no connection */
 	unsigned from, port_name;
 	const struct packet_opcode *op;
 	enum packet_class class;
@@ -57,17 +57,17 @@ struct wire_run {
 	bool ack_req;
 	uint32_t dest_qp;
 	uint8_t src[16], dst[16];
-	int64_t psn;                   /* of the first; absolute without a connection */
+	int64_t psn; /* of the first; absolute without a connection */
 	uint64_t count, n_first, n_last, t_first_ns, t_last_ns;
 };
 
 struct wire_report {
 	const struct wire_names *names;
 	enum wire_report_mode mode;
-	void (*record)(void *user, json_t *rec);   /* steals rec */
+	void (*record)(void *user, json_t *rec); /* steals rec */
 	void *user;
 	struct wire_run *open;
-	struct wire_run stranger[2];   /* of packets of no connection, per port */
+	struct wire_run stranger[2]; /* of packets of no connection, per port */
 };
 
 void wire_report_packet(struct wire_report *r, const struct wire_sight *s);

@@ -56,7 +56,7 @@ static int read_action(const json_t *rule, struct wire_rule *r, struct error *e)
 }
 
 int wire_rule_new(const json_t *rule, struct wire_names *names, const struct action_env *env, uint64_t order, uint64_t now_ns,
-                  struct wire_rule **ret, struct error *e)
+		  struct wire_rule **ret, struct error *e)
 {
 	const char *as = json_str(rule, "as");
 	struct wire_rule *r = calloc(1, sizeof *r);
@@ -120,11 +120,13 @@ static void explain(const struct wire_rule *r, char *buf, size_t size)
 		at += n > 0 && (size_t)n < size - at ? (size_t)n : 0;
 		n = 0;
 		if (r->match.refused[i])
-			n = snprintf(buf + at, size - at, ", %llu %s", (unsigned long long)r->match.refused[i], wire_refusal_texts[i]);
+			n = snprintf(buf + at, size - at, ", %llu %s", (unsigned long long)r->match.refused[i],
+				     wire_refusal_texts[i]);
 	}
 	at += n > 0 && (size_t)n < size - at ? (size_t)n : 0;
 	if (r->unfit)
-		snprintf(buf + at, size - at, ", %llu to which `%s` could not be done", (unsigned long long)r->unfit, r->action.ops->name);
+		snprintf(buf + at, size - at, ", %llu to which `%s` could not be done", (unsigned long long)r->unfit,
+			 r->action.ops->name);
 }
 
 json_t *wire_rule_report(const struct wire_rule *r, const struct wire_names *names)
@@ -137,10 +139,10 @@ json_t *wire_rule_report(const struct wire_rule *r, const struct wire_names *nam
 	for (int i = WIRE_MATCHED + 1; i < NUM_WIRE_REFUSALS; i++)
 		if (r->match.refused[i])
 			json_object_set_new(refused, wire_refusal_names[i], json_integer((json_int_t)r->match.refused[i]));
-	json_t *report = json_pack("{s:s, s:s, s:b, s:I, s:o, s:I, s:I, s:I, s:I, s:o}", "as", wire_name_text(names, r->name), "action",
-				   r->action.ops->name, "active", !r->spent, "hits", (json_int_t)r->hits, "packets", packets, "reached",
-				   (json_int_t)r->reached, "invented", (json_int_t)r->invented, "kept", (json_int_t)r->n_held, "unfit",
-				   (json_int_t)r->unfit, "refused", refused);
+	json_t *report = json_pack("{s:s, s:s, s:b, s:I, s:o, s:I, s:I, s:I, s:I, s:o}", "as", wire_name_text(names, r->name),
+				   "action", r->action.ops->name, "active", !r->spent, "hits", (json_int_t)r->hits, "packets",
+				   packets, "reached", (json_int_t)r->reached, "invented", (json_int_t)r->invented, "kept",
+				   (json_int_t)r->n_held, "unfit", (json_int_t)r->unfit, "refused", refused);
 
 	if (!r->hits) {
 		explain(r, why, sizeof why);

@@ -14,25 +14,25 @@
 #define WIRE_HITS_MAX 256
 
 struct wire_rule {
-	struct action action;       /* first, so that an action leads to its rule */
-	json_t *json;               /* as given */
+	struct action action; /* first, so that an action leads to its rule */
+	json_t *json;         /* as given */
 	unsigned name;
-	uint64_t order;             /* 1, 2, …: rules run in this order */
+	uint64_t order; /* 1, 2, …: rules run in this order */
 	struct wire_match match;
-	bool anything;              /* empty match and an action that takes what is not RoCEv2 */
+	bool anything; /* empty match and an action that takes what is not RoCEv2 */
 	bool spent;
-	uint64_t times;             /* 0: no bound */
-	uint64_t expires_ns;        /* UINT64_MAX: never */
-	uint64_t reached, hits, invented, unfit;   /* unfit: matched, but the action could not be done to it */
-	uint64_t packets[WIRE_HITS_MAX];           /* numbers in the capture of the first hits that have one */
+	uint64_t times;                          /* 0: no bound */
+	uint64_t expires_ns;                     /* UINT64_MAX: never */
+	uint64_t reached, hits, invented, unfit; /* unfit: matched, but the action could not be done to it */
+	uint64_t packets[WIRE_HITS_MAX];         /* numbers in the capture of the first hits that have one */
 	unsigned n_packets;
-	struct wire_parked *held;   /* in order */
+	struct wire_parked *held; /* in order */
 	uint64_t n_held;
 };
 
 /* Shape: wire_path_rule(). env is borrowed. */
 int wire_rule_new(const json_t *rule, struct wire_names *names, const struct action_env *env, uint64_t order, uint64_t now_ns,
-                  struct wire_rule **ret, struct error *e);
+		  struct wire_rule **ret, struct error *e);
 /* Its held packets must be gone. */
 void wire_rule_free(struct wire_rule *r);
 void wire_rule_hit(struct wire_rule *r, uint64_t n);

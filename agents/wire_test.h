@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection p between a (10.0.0.1, QP 17, first PSN START_A) and b (10.0.0.2, QP 18, first PSN START_B), and its packets, for the tests of the wire. */
+/* A connection p between a (10.0.0.1, QP 17, first PSN START_A) and b (10.0.0.2, QP 18, first PSN START_B), and its packets, for
+ * the tests of the wire. */
 #ifndef QD_WIRE_TEST_H
 #define QD_WIRE_TEST_H
 
@@ -34,9 +35,16 @@ static inline size_t test_packet(unsigned from, const char *opcode, int64_t psn,
 	const struct packet_opcode *op = packet_opcode_by_name(opcode);
 	unsigned requester = op && op->class == PACKET_CLASS_REQUEST ? from : !from;
 	struct packet_spec s = {
-		.dmac = { 2, 0, 0, 0, 0, (uint8_t)!from }, .smac = { 2, 0, 0, 0, 0, (uint8_t)from }, .opcode = op ? op->value : 0,
-		.dest_qp = from ? QPN_A : QPN_B, .psn = (uint32_t)((requester ? START_B : START_A) + psn) & PACKET_PSN_MASK,
-		.syndrome = syndrome, .payload_bytes = payload, .va = 0x1000, .rkey = 0x77, .length = (uint32_t)payload,
+		.dmac = { 2, 0, 0, 0, 0, (uint8_t)!from },
+		.smac = { 2, 0, 0, 0, 0, (uint8_t)from },
+		.opcode = op ? op->value : 0,
+		.dest_qp = from ? QPN_A : QPN_B,
+		.psn = (uint32_t)((requester ? START_B : START_A) + psn) & PACKET_PSN_MASK,
+		.syndrome = syndrome,
+		.payload_bytes = payload,
+		.va = 0x1000,
+		.rkey = 0x77,
+		.length = (uint32_t)payload,
 	};
 
 	memcpy(s.src, test_addr[from], 16);
