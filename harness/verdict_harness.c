@@ -8,6 +8,7 @@
 #include "units.h"
 
 #define KLOG_FINDINGS 5
+#define CONSOLE_LINES 8
 
 static const char *const kernel_words[] = {
 	"WARNING:", "BUG:", "BUG ", "Oops", "hung task", "blocked for more than", "refcount_t:", "general protection fault", "KASAN",
@@ -27,7 +28,8 @@ void verdict_check_kernel(struct judge *j)
 {
 	unsigned n = 0;
 
-	for (size_t i = 0; i < j->m->kept.n; i++) {
+	/* The console's last words are in the finding on the crash. */
+	for (size_t i = 0; !j->crashed && i < j->m->kept.n; i++) {
 		const struct m_kept *k = &j->m->kept.v[i];
 		const char *text = json_str(k->r, "text");
 		struct finding *f;
@@ -163,21 +165,32 @@ static bool death_was_meant(const struct judge *j, const char *agent, size_t rec
 	return false;
 }
 
+/* What the kernel said when it died: from its complaint on, or else the last lines. */
 static void console_tail(const struct judge *j, char *buf, size_t size)
 {
-	size_t len = 0, from = 0, n = 0;
+	size_t len = 0, from = M_NONE, last[CONSOLE_LINES] = { 0 }, n = 0, shown = 0;
 
 	*buf = 0;
-	for (size_t i = j->m->kept.n; i-- > 0 && n < 8;)
-		if (!strcmp(j->m->kept.v[i].kind, "klog")) {
-			from = i;
-			n++;
-		}
-	for (size_t i = from; n && i < j->m->kept.n && len < size; i++) {
+	for (size_t i = 0; i < j->m->kept.n; i++) {
 		const char *text = json_str(j->m->kept.v[i].r, "text");
 
-		if (!strcmp(j->m->kept.v[i].kind, "klog") && text)
-			len += (size_t)snprintf(buf + len, size - len, "%s%s", len ? " / " : "", text);
+		if (strcmp(j->m->kept.v[i].kind, "klog"))
+			continue;
+		last[n++ % CONSOLE_LINES] = i;
+		if (from == M_NONE && is_kernel_complaint(text))
+			from = i;
+	}
+	if (!n)
+		return;
+	if (from == M_NONE)
+		from = n < CONSOLE_LINES ? last[0] : last[n % CONSOLE_LINES];
+	for (size_t i = from; i < j->m->kept.n && len < size && shown < CONSOLE_LINES; i++) {
+		const char *text = json_str(j->m->kept.v[i].r, "text");
+
+		if (strcmp(j->m->kept.v[i].kind, "klog") || !text)
+			continue;
+		len += (size_t)snprintf(buf + len, size - len, "%s%s", len ? " / " : "", text);
+		shown++;
 	}
 }
 
@@ -217,6 +230,7 @@ void verdict_check_complete(struct judge *j)
 
 	if (j->crashed)
 		return;
+	j->cut = j->torn;
 	if (j->torn)
 		judge_say(j, SEVERITY_ERROR, "harness", j->m->inst, last, "",
 		          "observations.jsonl ends in the middle of a line: the controller was cut off");
@@ -226,6 +240,7 @@ void verdict_check_complete(struct judge *j)
 
 		if (inst != M_NONE && j->m->insts.v[inst].end_rec != M_NONE)
 			continue;
+		j->cut = true;
 		judge_say(j, SEVERITY_ERROR, "harness", inst == M_NONE ? j->m->inst : inst, last, "",
 		          "the record stops before step %d (%s, line %d) has %s: the controller did not reach the end", n,
 		          json_str(step, "do") ? json_str(step, "do") : "?", (int)json_int(step, "line", 0),

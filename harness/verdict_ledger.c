@@ -9,6 +9,8 @@
 
 /* CQEs that lay in a polled CQ when their QP went to RESET are picked up within this. */
 #define LEFTOVER_NS (100 * NSEC_PER_MSEC)
+/* A QP in ERR has flushed its queues by then. */
+#define FLUSH_NS (50 * NSEC_PER_MSEC)
 
 static const char *queue_name(const struct judge *j, size_t queue)
 {
@@ -217,6 +219,42 @@ static void passed_over(struct judge *j, size_t queue, const struct m_life *l)
 	}
 }
 
+/* Since when the QP was known to be in ERR in this life; 0: never. */
+static uint64_t in_error_since(const struct judge *j, size_t qp, unsigned life)
+{
+	uint64_t since = 0;
+
+	for (size_t i = 0; i < j->m->states.n; i++) {
+		const struct m_state *s = &j->m->states.v[i];
+
+		if (s->qp == qp && s->life == life && !strcmp(s->new_, "ERR") && (!since || s->t < since))
+			since = s->t;
+	}
+	return since;
+}
+
+/* In ERR every request comes back flushed, and soon; one that is still out when its QP goes to RESET never did. */
+static void never_flushed(struct judge *j, size_t queue, const struct m_life *l)
+{
+	const struct m_queue *q = &j->m->queues.v[queue];
+	struct m_account a = m_account_life(j->m, queue, l, true);
+	uint64_t since = in_error_since(j, q->qp, l->life), waited = l->over_t - since;
+	const char *cq = json_str(j->m->qps.v[q->qp].plan, q->send ? "send_cq" : "recv_cq");
+	struct finding *f;
+	char time[64];
+
+	if (!a.discarded || !since || l->over_t < since || waited < FLUSH_NS + j->m->late_max_ns || (cq && is_manual(j, cq)) ||
+	    (!q->send && j->m->qps.v[q->qp].srq != M_NONE))
+		return;
+	f = judge_find(j, SEVERITY_FAIL, "ledger", l->over_inst, l->over_rec, q->name);
+	if (!f)
+		return;
+	units_format_ns(waited, time, sizeof(time));
+	finding_set(f, f->expected, "every request flushed while the QP was in ERR");
+	finding_set(f, f->seen, "%u of %u still out after %s", a.discarded, a.accepted, time);
+	finding_set(f, f->text, "%s: expected %s, seen %s", q->name, f->expected, f->seen);
+}
+
 static void one_life(struct judge *j, size_t queue, const struct m_life *l)
 {
 	const struct m_queue *q = &j->m->queues.v[queue];
@@ -235,11 +273,13 @@ static void one_life(struct judge *j, size_t queue, const struct m_life *l)
 		open_life(j, q, l);
 		return;
 	}
-	if (q->srq || j->crashed)
+	if (q->srq || j->crashed || j->cut)
 		return;
 	passed_over(j, queue, l);
 	if (to_the_end)
 		left_over(j, queue, l);
+	else
+		never_flushed(j, queue, l);
 }
 
 void verdict_check_ledger(struct judge *j)

@@ -192,7 +192,7 @@ void verdict_check_faults(struct judge *j)
 		if (!f->injected)
 			judge_say(j, SEVERITY_ERROR, "fault", i, f->rec, "", "fault %s (%s) could not be injected%s%s", f->as, f->name,
 			          text ? ": " : "", text ? text : "");
-		else if (!f->fired || !f->evidence)
+		else if ((!f->fired || !f->evidence) && !j->crashed && !j->cut)
 			judge_say(j, SEVERITY_INCONCLUSIVE, "fault", i, f->cleared ? f->clear_rec : f->rec, "",
 			          "fault %s (%s) left no evidence that it fired: what was seen proves nothing", f->as, f->name);
 	}
