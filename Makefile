@@ -18,6 +18,7 @@ FUZZ_SECONDS ?= 20
 
 PKGS := libfyaml jansson libxml-2.0 libsystemd zlib
 AGENT_PKGS := libibverbs jansson libsystemd zlib
+WIRE_PKGS := jansson libsystemd zlib
 override CPPFLAGS += -D_GNU_SOURCE -I. $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 override CFLAGS += -std=gnu11 -O2 -g -pthread -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wformat=2 -Wvla \
 	-Wwrite-strings -Wundef -Wpointer-arith -Wold-style-definition
@@ -30,6 +31,7 @@ override LDFLAGS += -fsanitize=$(SANITIZE)
 endif
 LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 AGENT_LIBS := $(shell pkg-config --libs $(AGENT_PKGS) 2>/dev/null)
+WIRE_LIBS := $(shell pkg-config --libs $(WIRE_PKGS) 2>/dev/null)
 
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(2)')
@@ -39,14 +41,14 @@ AGENT_SRCS := $(filter-out %_test.c %_fuzz.c,$(sort $(wildcard agents/*.c)))
 TESTS := $(sort $(wildcard harness/*_test.c faults/*_test.c reports/*_test.c agents/*_test.c))
 FUZZERS := $(sort $(wildcard harness/*_fuzz.c faults/*_fuzz.c reports/*_fuzz.c agents/*_fuzz.c))
 SCRIPTS := $(sort $(wildcard harness/*.sh faults/*.sh reports/*.sh agents/*.sh scenarios/*.sh)) .ci/run
-MAINS := harness/main.c agents/agent_main.c
+MAINS := harness/main.c agents/agent_main.c agents/wire_main.c
 LIB_OBJS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAINS),$(SRCS)))
 AGENT_OBJS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAINS),$(AGENT_SRCS)))
 TEST_BINS := $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
 FUZZ_BINS := $(patsubst %.c,$(BUILD)/fuzz/%,$(FUZZERS))
 
-##all: build build/qpdrill and build/qpdrill-agent
-all: $(BUILD)/qpdrill $(BUILD)/qpdrill-agent
+##all: build build/qpdrill, build/qpdrill-agent and build/qpdrill-wire
+all: $(BUILD)/qpdrill $(BUILD)/qpdrill-agent $(BUILD)/qpdrill-wire
 
 # Objects made with other flags are not mixed with these: the file changes only when the flags do.
 FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
@@ -80,6 +82,9 @@ $(BUILD)/qpdrill: $(BUILD)/obj/harness/main.o $(BUILD)/libqd.a
 $(BUILD)/qpdrill-agent: $(BUILD)/obj/agents/agent_main.o $(BUILD)/libqdagent.a $(BUILD)/libqd.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(AGENT_LIBS)
+$(BUILD)/qpdrill-wire: $(BUILD)/obj/agents/wire_main.o $(BUILD)/libqdagent.a $(BUILD)/libqd.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(WIRE_LIBS)
 
 $(BUILD)/test/%_test: $(BUILD)/obj/%_test.o $(BUILD)/libqdagent.a $(BUILD)/libqd.a
 	$(call say,LD,$@)
@@ -137,7 +142,7 @@ fuzz: $(FUZZ_BINS)
 SHARE := $(DESTDIR)$(PREFIX)/share
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/qpdrill/harness $(SHARE)/doc/qpdrill
-	install -m 755 $(BUILD)/qpdrill $(BUILD)/qpdrill-agent $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(BUILD)/qpdrill $(BUILD)/qpdrill-agent $(BUILD)/qpdrill-wire $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 harness/setup.sh harness/fetch_kernel.sh harness/guest_init.sh $(SHARE)/qpdrill/harness/
 	cd scenarios && find . -type f \( -name '*.yaml' -o -name '*.md' \) -exec install -D -m 644 {} $(abspath $(SHARE))/qpdrill/scenarios/{} \;
 	install -m 644 $(wildcard README.md LICENSE harness/formats.md) $(SHARE)/doc/qpdrill/

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+#include "wire_serve.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../harness/log.h"
+#include "../harness/record.h"
+#include "../harness/units.h"
+#include "wire_serve_internal.h"
+
+#ifndef QD_BUILD
+#define QD_BUILD "unknown"
+#endif
+
+#define SEND_EVERY_NS (5 * NSEC_PER_MSEC)
+#define LOOK_EVERY_NS (100 * NSEC_PER_MSEC)
+#define RECORDS_MAX 256
+#define PENDING_MAX (16u << 20)
+#define STEP_NS 1000000
+#define CAPTURE_CLOSE_NS (3 * NSEC_PER_SEC)
+
+static uint64_t read_clock(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+struct wire_clock wire_serve_clock(void)
+{
+	return (struct wire_clock){ .mono_ns = read_clock(CLOCK_MONOTONIC), .real_ns = read_clock(CLOCK_REALTIME) };
+}
+
+/* ---- records ---- */
+
+static void fail(struct wire_serve *s, int rc)
+{
+	if (rc == 0 || s->leaving || rc == -EPIPE)
+		return;
+	log_error("a line cannot be sent: %s (%zu bytes are waiting)", strerror(-rc), line_pending(s->line));
+	sd_event_exit(s->loop, 1);
+}
+
+void wire_serve_record(struct wire_serve *s, json_t *rec)
+{
+	/* a controller that does not read costs packet records, and says so, but never the path its pace */
+	if (line_pending(s->line) > PENDING_MAX) {
+		s->records_lost++;
+		json_decref(rec);
+		return;
+	}
+	json_array_append_new(s->records, rec);
+	if (json_array_size(s->records) < RECORDS_MAX)
+		return;
+	json_t *all = json_pack("{s:O}", "recs", s->records);
+
+	fail(s, line_send(s->line, all));
+	json_decref(all);
+	json_decref(s->records);
+	s->records = json_array();
+}
+
+static void path_record(void *user, json_t *rec)
+{
+	wire_serve_record(user, rec);
+}
+
+void wire_serve_send_records(struct wire_serve *s)
+{
+	if (s->path)
+		wire_report_flush(wire_path_report(s->path), UINT64_MAX);
+	s->send_at_ns = UINT64_MAX;
+	if (!json_array_size(s->records))
+		return;
+	json_t *all = json_pack("{s:O}", "recs", s->records);
+
+	fail(s, line_send(s->line, all));
+	json_decref(all);
+	json_decref(s->records);
+	s->records = json_array();
+}
+
+static void tell_lost(struct wire_serve *s, const char *what, const char *port, uint64_t count, const char *why)
+{
+	json_t *rec = json_pack("{s:I, s:s, s:s, s:I, s:s}", "t", (json_int_t)now_ns(), "kind", "lost", "what", what, "count",
+				(json_int_t)count, "why", why);
+
+	if (port)
+		json_object_set_new(rec, "port", json_string(port));
+	json_array_append_new(s->records, rec);
+}
+
+static void look_at_port(struct wire_serve *s, struct wire_port *p)
+{
+	struct wire_link_counters n, *told = &p->told;
+	char why[128];
+
+	p->link->ops->counters(p->link, &n);
+	if (n.dropped > told->dropped)
+		tell_lost(s, "frames", p->name, n.dropped - told->dropped, "they came in and the receive ring was full");
+	if (n.truncated > told->truncated)
+		tell_lost(s, "frames", p->name, n.truncated - told->truncated,
+			  "they were longer than a slot of the receive ring (offloading left on?)");
+	if (n.send_failed > told->send_failed) {
+		snprintf(why, sizeof why, "they could not be sent: %s", strerror(n.send_errno));
+		tell_lost(s, "frames", p->name, n.send_failed - told->send_failed, why);
+	}
+	if (n.device_dropped > told->device_dropped)
+		tell_lost(s, "frames", p->name, n.device_dropped - told->device_dropped,
+			  "the network device dropped them after they were sent");
+	if (n.unsummed > told->unsummed && !told->unsummed)
+		tell_lost(s, "checksums", p->name, n.unsummed,
+			  "frames without a checksum, left to offloading, were carried as they are");
+	*told = n;
+}
+
+void wire_serve_look(struct wire_serve *s)
+{
+	struct wire_clock now = wire_serve_clock();
+	int64_t offset = (int64_t)(now.real_ns - now.mono_ns), stepped = offset - s->real_offset_ns;
+
+	if (!s->path)
+		return;
+	for (unsigned i = 0; i < 2; i++) {
+		int64_t unaccounted = wire_path_unaccounted(s->path, i);
+
+		look_at_port(s, &s->port[i]);
+		if (unaccounted != s->unaccounted_told[i]) {
+			tell_lost(s, "account", s->port[i].name, (uint64_t)llabs(unaccounted),
+				  "in + invented is not out + eaten + kept + lost");
+			s->unaccounted_told[i] = unaccounted;
+		}
+	}
+	if (s->records_lost) {
+		tell_lost(s, "packet records", NULL, s->records_lost, "the controller did not take them in time");
+		s->records_lost = 0;
+	}
+	if (s->capture && wire_capture_lost(s->capture) > s->captures_told) {
+		tell_lost(s, "captures", NULL, wire_capture_lost(s->capture) - s->captures_told,
+			  "the capture's buffers were full; the packets went their way");
+		s->captures_told = wire_capture_lost(s->capture);
+	}
+	if (llabs(stepped) > STEP_NS)
+		wire_serve_tell_clock(s, stepped);
+	s->looked_ns = now.mono_ns;
+}
+
+void wire_serve_tell_clock(struct wire_serve *s, int64_t stepped_ns)
+{
+	struct wire_clock now = wire_serve_clock();
+	json_t *rec = json_pack("{s:I, s:s, s:I, s:I}", "t", (json_int_t)now.mono_ns, "kind", "clock", "realtime_ns",
+				(json_int_t)now.real_ns, "monotonic_ns", (json_int_t)now.mono_ns);
+
+	if (stepped_ns)
+		json_object_set_new(rec, "stepped_ns", json_integer(stepped_ns));
+	s->real_offset_ns = (int64_t)(now.real_ns - now.mono_ns);
+	json_array_append_new(s->records, rec);
+}
+
+/* ---- the loop ---- */
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *user)
+{
+	struct wire_serve *s = user;
+	struct wire_clock now = wire_serve_clock();
+
+	(void)source;
+	(void)usec;
+	s->armed_ns = UINT64_MAX;
+	if (!s->path)
+		return 0;
+	if (wire_path_next(s->path) <= now.mono_ns)
+		wire_path_due(s->path, now);
+	if (now.mono_ns - s->looked_ns >= LOOK_EVERY_NS) {
+		wire_serve_look(s);
+		if (s->capture)
+			wire_capture_flush(s->capture);
+	}
+	if (s->send_at_ns <= now.mono_ns)
+		wire_serve_send_records(s);
+	wire_serve_arm(s);
+	return 0;
+}
+
+void wire_serve_arm(struct wire_serve *s)
+{
+	if (!s->path)
+		return;
+	uint64_t next = wire_path_next(s->path), look = s->looked_ns + LOOK_EVERY_NS;
+
+	if (s->send_at_ns == UINT64_MAX && (json_array_size(s->records) || wire_path_report(s->path)->open))
+		s->send_at_ns = now_ns() + SEND_EVERY_NS;
+	next = look < next ? look : next;
+	next = s->send_at_ns < next ? s->send_at_ns : next;
+	if (next >= s->armed_ns)
+		return;
+	s->armed_ns = next;
+	sd_event_source_set_time(s->timer, next / NSEC_PER_USEC + !!(next % NSEC_PER_USEC));
+	sd_event_source_set_enabled(s->timer, SD_EVENT_ONESHOT);
+}
+
+static int on_port(sd_event_source *source, int fd, uint32_t revents, void *user)
+{
+	struct wire_port *p = user;
+	struct wire_serve *s = p->serve;
+
+	(void)source;
+	(void)fd;
+	if (revents & (EPOLLERR | EPOLLHUP)) {
+		int err = p->link->ops->error(p->link);
+
+		if (err)
+			tell_lost(s, "port", p->name, 1, strerror(-err));
+	}
+	wire_path_pump(s->path, p->index, wire_serve_clock());
+	wire_serve_arm(s);
+	return 0;
+}
+
+static void close_port(struct wire_port *p)
+{
+	sd_event_source_disable_unref(p->source);
+	p->source = NULL;
+	if (p->link)
+		p->link->ops->close(p->link);
+	p->link = NULL;
+}
+
+int wire_serve_open(struct wire_serve *s, const char *const netdevs[2], const char *const names[2], unsigned frames,
+		    unsigned frame_bytes, struct error *e)
+{
+	struct wire_link *links[2];
+	int rc;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct wire_port *p = &s->port[i];
+
+		*p = (struct wire_port){ .serve = s, .index = i };
+		snprintf(p->name, sizeof p->name, "%s", names[i]);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		rc = wire_link_packet_open(netdevs[i], frames, frame_bytes, &s->port[i].link, e);
+		if (rc)
+			goto close_ports;
+		links[i] = s->port[i].link;
+	}
+	rc = wire_path_new(links, names, path_record, s, &s->path);
+	if (rc) {
+		error_set(e, rc, "no memory");
+		goto close_ports;
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		struct wire_port *p = &s->port[i];
+
+		rc = sd_event_add_io(s->loop, &p->source, p->link->ops->fd(p->link), EPOLLIN, on_port, p);
+		if (rc < 0) {
+			error_set(e, rc, "port %s: %s", p->name, strerror(-rc));
+			goto free_path;
+		}
+	}
+	s->armed_ns = s->send_at_ns = UINT64_MAX;
+	s->looked_ns = now_ns();
+	wire_serve_tell_clock(s, 0);
+	wire_serve_arm(s);
+	return 0;
+free_path:
+	wire_path_free(s->path);
+	s->path = NULL;
+close_ports:
+	close_port(&s->port[0]);
+	close_port(&s->port[1]);
+	return rc;
+}
+
+int wire_serve_close(struct wire_serve *s)
+{
+	int rc = 0;
+
+	if (s->path) {
+		wire_path_capture(s->path, NULL);
+		wire_path_free(s->path);
+	}
+	s->path = NULL;
+	rc = wire_capture_close(s->capture, CAPTURE_CLOSE_NS);
+	s->capture = NULL;
+	close_port(&s->port[0]);
+	close_port(&s->port[1]);
+	return rc;
+}
+
+/* ---- the line ---- */
+
+static void on_json(void *user, json_t *value)
+{
+	struct wire_serve *s = user;
+
+	wire_ops_request(s, value);
+	wire_serve_arm(s);
+}
+
+static void on_text(void *user, const char *text)
+{
+	char shown[256];
+
+	(void)user;
+	log_error("a line that is no JSON object: %s", log_escape(text, shown, sizeof shown));
+}
+
+static void on_end(void *user, int err)
+{
+	struct wire_serve *s = user;
+
+	s->leaving = true;
+	if (err && err != -EPIPE && err != -ECONNRESET)
+		log_error("the controller's line: %s", strerror(-err));
+	sd_event_exit(s->loop, 0);
+}
+
+static const struct line_ops line_ops = { .on_json = on_json, .on_text = on_text, .on_end = on_end };
+
+static int say_hello(struct wire_serve *s)
+{
+	char clk[160], boot_id[64];
+
+	recorder_clock_domain(clk, sizeof clk);
+	snprintf(boot_id, sizeof boot_id, "%.*s", (int)strcspn(clk, "/"), clk);
+	json_t *caps = json_array();
+
+	for (const struct action_ops *const *a = action_table; *a; a++)
+		json_array_append_new(caps, json_string((*a)->name));
+	json_t *hello = json_pack("{s:{s:i, s:s, s:I, s:s, s:s, s:o}}", "hello", "protocol", WIRE_PROTOCOL, "build", QD_BUILD,
+				  "pid", (json_int_t)getpid(), "boot_id", boot_id, "clk", clk, "caps", caps);
+	int rc = hello ? line_send(s->line, hello) : -ENOMEM;
+
+	json_decref(hello);
+	return rc;
+}
+
+int wire_serve_new(sd_event *loop, int rfd, int wfd, struct wire_serve **ret, struct error *e)
+{
+	struct wire_serve *s = calloc(1, sizeof *s);
+	int rc;
+
+	if (!s)
+		return error_set(e, -ENOMEM, "no memory");
+	s->loop = sd_event_ref(loop);
+	s->records = json_array();
+	s->armed_ns = s->send_at_ns = UINT64_MAX;
+	rc = line_new(loop, rfd, wfd, &line_ops, s, &s->line);
+	if (rc) {
+		error_set(e, rc, "stdin and stdout: %s", strerror(-rc));
+		goto free_serve;
+	}
+	rc = sd_event_add_time(loop, &s->timer, CLOCK_MONOTONIC, UINT64_MAX, 1, on_timer, s);
+	if (rc < 0) {
+		error_set(e, rc, "a timer: %s", strerror(-rc));
+		goto free_serve;
+	}
+	sd_event_source_set_enabled(s->timer, SD_EVENT_OFF);
+	rc = say_hello(s);
+	if (rc) {
+		error_set(e, rc, "the hello: %s", strerror(-rc));
+		goto free_serve;
+	}
+	*ret = s;
+	return 0;
+free_serve:
+	wire_serve_free(s);
+	return rc;
+}
+
+int wire_serve_free(struct wire_serve *s)
+{
+	if (!s)
+		return 0;
+	int rc = wire_serve_close(s);
+
+	sd_event_source_disable_unref(s->timer);
+	line_free(s->line);
+	json_decref(s->records);
+	sd_event_unref(s->loop);
+	free(s);
+	return rc;
+}
+
+void wire_serve_flush(struct wire_serve *s, unsigned long long deadline_ns)
+{
+	line_flush(s->line, deadline_ns);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * qpdrill-wire as a process: two ports, a path, a capture, and JSON lines that say what to do with them (wire.md).
+ *
+ * One loop, one thread (and the capture's writer). End of file on the line means: leave.
+ */
+#ifndef QD_WIRE_SERVE_H
+#define QD_WIRE_SERVE_H
+
+#include <systemd/sd-event.h>
+
+#include "../harness/error.h"
+
+#define WIRE_PROTOCOL 1
+
+struct wire_serve;
+
+/* Says hello. The descriptors are taken over. */
+int wire_serve_new(sd_event *loop, int rfd, int wfd, struct wire_serve **ret, struct error *e);
+/* Closes ports and capture; NULL is fine. Returns 0, or the first errno of a capture that could not be written. */
+int wire_serve_free(struct wire_serve *s);
+/* Writes what is queued: only before exit. */
+void wire_serve_flush(struct wire_serve *s, unsigned long long deadline_ns);
+
+#endif
