@@ -100,11 +100,11 @@ static int fake_run(sd_event *loop, const struct executor_case *cases, size_t n,
 	return 0;
 }
 
-static const struct executor_ops fake = {.name = "fake", .probe = fake_probe, .run = fake_run};
+static const struct executor_ops fake = { .name = "fake", .probe = fake_probe, .run = fake_run };
 
 static int fake_judge(const char *dir, const char *kernel, bool strict, json_t **ret, struct error *e)
 {
-	static const char *const names[] = {"pass", "deviation", "fail", "inconclusive", "error", "skip"};
+	static const char *const names[] = { "pass", "deviation", "fail", "inconclusive", "error", "skip" };
 	const char *name = strrchr(dir, '/') + 1, *verdict = "pass";
 	json_t *plan = NULL;
 	char path[512];
@@ -131,7 +131,7 @@ static int fake_judge(const char *dir, const char *kernel, bool strict, json_t *
 static int run_with(struct run_options *o)
 {
 	char scenarios[128], out_dir[128];
-	const char *paths[] = {scenarios};
+	const char *paths[] = { scenarios };
 	FILE *out = fopen("/dev/null", "w");
 	int status;
 
@@ -161,7 +161,7 @@ static json_t *results(void)
 {
 	char path[256];
 	json_t *lines = NULL;
-	struct error e = {""};
+	struct error e = { "" };
 	bool torn;
 
 	snprintf(path, sizeof(path), "%s/runs/latest/results.jsonl", base);
@@ -175,7 +175,7 @@ static void check_results(const char *what, const char *expected)
 	char seen[1024] = "";
 	size_t i;
 
-	json_array_foreach (lines, i, line)
+	json_array_foreach(lines, i, line)
 		snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen), "%s%s=%s", i ? " " : "", json_str(line, "case"),
 			 json_str(line, "verdict"));
 	ROW_ASSERT(!strcmp(seen, expected), "%s: expected '%s', seen '%s'", what, expected, seen);
@@ -187,23 +187,23 @@ static const struct exit_row {
 	int status;
 	const char *results;
 } exit_rows[] = {
-    {{"a-pass", "b-pass"}, 0, "t/a-pass=pass t/b-pass=pass"},
-    {{"a-pass", "b-deviation"}, 0, "t/a-pass=pass t/b-deviation=deviation"},
-    {{"a-fail", "b-pass"}, 1, "t/a-fail=fail t/b-pass=pass"},
-    {{"a-inconclusive", "b-pass"}, 3, "t/a-inconclusive=inconclusive t/b-pass=pass"},
-    {{"a-error", "b-fail"}, 1, "t/a-error=error t/b-fail=fail"},
-    {{"a-error", "b-pass"}, 3, "t/a-error=error t/b-pass=pass"},
-    {{"a-wired", "b-wired"}, 77, "t/a-wired=skip t/b-wired=skip"},
-    {{"a-pass", "b-wired", "c-pass"}, 0, "t/a-pass=pass t/b-wired=skip t/c-pass=pass"},
-    {{"a-wired", "b-new", "c-wired", "d-pass"}, 0, "t/a-wired=skip t/b-new=skip t/c-wired=skip t/d-pass=pass"},
-    {{"a-unjudgeable", "b-pass"}, 3, "t/a-unjudgeable=error t/b-pass=pass"},
+	{ { "a-pass", "b-pass" }, 0, "t/a-pass=pass t/b-pass=pass" },
+	{ { "a-pass", "b-deviation" }, 0, "t/a-pass=pass t/b-deviation=deviation" },
+	{ { "a-fail", "b-pass" }, 1, "t/a-fail=fail t/b-pass=pass" },
+	{ { "a-inconclusive", "b-pass" }, 3, "t/a-inconclusive=inconclusive t/b-pass=pass" },
+	{ { "a-error", "b-fail" }, 1, "t/a-error=error t/b-fail=fail" },
+	{ { "a-error", "b-pass" }, 3, "t/a-error=error t/b-pass=pass" },
+	{ { "a-wired", "b-wired" }, 77, "t/a-wired=skip t/b-wired=skip" },
+	{ { "a-pass", "b-wired", "c-pass" }, 0, "t/a-pass=pass t/b-wired=skip t/c-pass=pass" },
+	{ { "a-wired", "b-new", "c-wired", "d-pass" }, 0, "t/a-wired=skip t/b-new=skip t/c-wired=skip t/d-pass=pass" },
+	{ { "a-unjudgeable", "b-pass" }, 3, "t/a-unjudgeable=error t/b-pass=pass" },
 };
 
 static void test_exit_status(void)
 {
 	for (size_t i = 0; i < sizeof(exit_rows) / sizeof(*exit_rows); i++) {
 		const struct exit_row *r = &exit_rows[i];
-		struct run_options o = {.out = NULL};
+		struct run_options o = { .out = NULL };
 		int status;
 
 		setup();
@@ -218,8 +218,8 @@ static void test_exit_status(void)
 
 static void test_nothing_to_run(void)
 {
-	const char *globs[] = {"nothing/like/it"}, *quick[] = {"qui*"};
-	struct run_options o = {.out = NULL};
+	const char *globs[] = { "nothing/like/it" }, *quick[] = { "qui*" };
+	struct run_options o = { .out = NULL };
 
 	setup();
 	put("a-pass", good);
@@ -234,12 +234,12 @@ static void test_nothing_to_run(void)
 	setup();
 	put("a-pass", good);
 	o.n_select = 0;
-	o.paths = (const char *[]){base};
+	o.paths = (const char *[]){ base };
 	o.n_paths = 1;
 	nftw(base, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	CU_ASSERT(mkdir(base, 0777) == 0);
 	CU_ASSERT(run_with(&o) == EXIT_ERROR);
-	o.paths = (const char *[]){"/nonexistent/x.yaml"};
+	o.paths = (const char *[]){ "/nonexistent/x.yaml" };
 	o.n_paths = 1;
 	CU_ASSERT(run_with(&o) == EXIT_USAGE);
 	CU_ASSERT(ran == 0);
@@ -248,8 +248,8 @@ static void test_nothing_to_run(void)
 
 static void test_faulty_files(void)
 {
-	struct run_options o = {.out = NULL};
-	const char *set[] = {"qp.tmieout=1", NULL};
+	struct run_options o = { .out = NULL };
+	const char *set[] = { "qp.tmieout=1", NULL };
 	char path[128];
 
 	setup();
@@ -267,7 +267,7 @@ static void test_faulty_files(void)
 
 static void test_stops_early(void)
 {
-	struct run_options o = {.fail_fast = true};
+	struct run_options o = { .fail_fast = true };
 
 	setup();
 	put("a-pass", good);
@@ -297,8 +297,8 @@ static void test_stops_early(void)
 
 static void test_folder(void)
 {
-	struct run_options o = {.repeat = 2};
-	struct error e = {""};
+	struct run_options o = { .repeat = 2 };
+	struct error e = { "" };
 	json_t *run = NULL;
 	char path[256], first[128] = "", second[128] = "";
 	struct stat st;
@@ -318,8 +318,8 @@ static void test_folder(void)
 	CU_ASSERT(json_array_size(json_object_get(run, "cases")) == 2);
 	json_decref(run);
 	for (const char *const *f =
-		 (const char *const[]){"junit.xml", "report.json", "cases/t/a-pass~r1/plan.json", "cases/t/a-pass~r2/scenario.yaml",
-				       "cases/t/a-pass~r1/verdict.json", NULL};
+		     (const char *const[]){ "junit.xml", "report.json", "cases/t/a-pass~r1/plan.json",
+					    "cases/t/a-pass~r2/scenario.yaml", "cases/t/a-pass~r1/verdict.json", NULL };
 	     *f; f++) {
 		snprintf(path, sizeof(path), "%s/runs/latest/%s", base, *f);
 		ROW_ASSERT(stat(path, &st) == 0 && st.st_size > 0, "%s", path);
@@ -330,6 +330,12 @@ static void test_folder(void)
 	CU_ASSERT_STRING_NOT_EQUAL(first, second);
 	snprintf(path, sizeof(path), "%s/runs/%s/results.jsonl", base, first);
 	CU_ASSERT(access(path, R_OK) == 0);
+	/* A case is called the same, whichever folder was asked for. */
+	snprintf(path, sizeof(path), "%s/scenarios/t", base);
+	o.paths = (const char *[]){ path };
+	o.n_paths = 1;
+	CU_ASSERT(run_with(&o) == 0);
+	check_results("a folder of the folder", "t/a-pass~r1=pass t/a-pass~r2=pass");
 	o.out = "/proc/nowhere";
 	CU_ASSERT(run_with(&o) == EXIT_ERROR);
 	teardown();
@@ -359,10 +365,10 @@ static void test_profile(void)
 static const struct dir_row {
 	const char *id, *dir;
 } dir_rows[] = {
-    {"core/x~size=64", "cases/core/x~size=64"},
-    {"core/x~t=1.5ms", "cases/core/x~t=1.5ms"},
-    {"a/../../etc", "cases/a/_./_./etc"},
-    {"a b\n*$", "cases/a_b___"},
+	{ "core/x~size=64", "cases/core/x~size=64" },
+	{ "core/x~t=1.5ms", "cases/core/x~t=1.5ms" },
+	{ "a/../../etc", "cases/a/_./_./etc" },
+	{ "a b\n*$", "cases/a_b___" },
 };
 
 static void test_case_dir(void)
@@ -376,13 +382,13 @@ static void test_case_dir(void)
 }
 
 static const struct test_case cases[] = {
-    {"exit status and order", test_exit_status},
-    {"nothing to run", test_nothing_to_run},
-    {"faulty files", test_faulty_files},
-    {"stops early", test_stops_early},
-    {"folder", test_folder},
-    {"profile", test_profile},
-    {"case folders", test_case_dir},
+	{ "exit status and order", test_exit_status },
+	{ "nothing to run", test_nothing_to_run },
+	{ "faulty files", test_faulty_files },
+	{ "stops early", test_stops_early },
+	{ "folder", test_folder },
+	{ "profile", test_profile },
+	{ "case folders", test_case_dir },
 };
 
 TEST_MAIN("run", cases)

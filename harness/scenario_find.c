@@ -15,6 +15,7 @@
 struct found {
 	struct scenario_path *paths;
 	size_t n;
+	char *prefix; /* "core/" where the walk began inside of a `scenarios` folder, else "" */
 };
 
 static bool has_suffix(const char *text, const char *suffix)
@@ -43,6 +44,43 @@ static int add(struct found *f, const char *path, const char *id)
 	return 0;
 }
 
+static int add_below(struct found *f, const char *path, const char *rel)
+{
+	char *id;
+	int rc = asprintf(&id, "%s%s", f->prefix, rel) < 0 ? -ENOMEM : 0;
+
+	if (rc)
+		return rc;
+	rc = add(f, path, id);
+	free(id);
+	return rc;
+}
+
+/* A case is called the same, whichever folder above it was asked for: what lies between `scenarios` and dir belongs to the id. */
+static int find_prefix(struct found *f, const char *dir, struct error *e)
+{
+	char *real = realpath(dir, NULL), *whole = NULL;
+	const char *mark = NULL;
+	int rc = 0;
+
+	if (!real) {
+		rc = -errno;
+		return error_set(e, rc, "%s: %s", dir, strerror(-rc));
+	}
+	if (asprintf(&whole, "%s/", real) < 0) {
+		free(real);
+		return error_set(e, -ENOMEM, "%s: out of memory", dir);
+	}
+	for (const char *p = whole; (p = strstr(p, "/scenarios/")); p++)
+		mark = p + strlen("/scenarios/");
+	f->prefix = strdup(mark ? mark : "");
+	if (!f->prefix)
+		rc = error_set(e, -ENOMEM, "%s: out of memory", dir);
+	free(whole);
+	free(real);
+	return rc;
+}
+
 static int walk(struct found *f, const char *dir, size_t root_len, int depth, struct error *e)
 {
 	DIR *d = opendir(dir);
@@ -68,7 +106,7 @@ static int walk(struct found *f, const char *dir, size_t root_len, int depth, st
 		else if (S_ISDIR(st.st_mode) && depth < FIND_MAX_DEPTH)
 			rc = walk(f, path, root_len, depth + 1, e);
 		else if (S_ISREG(st.st_mode) && has_suffix(path, ".yaml"))
-			rc = add(f, path, path + root_len + 1);
+			rc = add_below(f, path, path + root_len + 1);
 		free(path);
 	}
 	closedir(d);
@@ -101,7 +139,7 @@ static int by_path(const void *a, const void *b)
 
 int scenario_find(const char *path, struct scenario_path **ret, size_t *ret_n, struct error *e)
 {
-	struct found f = { NULL, 0 };
+	struct found f = { NULL, 0, NULL };
 	struct stat st;
 	size_t len = strlen(path);
 	int rc;
@@ -120,8 +158,11 @@ int scenario_find(const char *path, struct scenario_path **ret, size_t *ret_n, s
 		while (len > 1 && path[len - 1] == '/')
 			len--;
 		dir = strndup(path, len);
-		rc = dir ? walk(&f, dir, len, 0, e) : -ENOMEM;
+		rc = dir ? find_prefix(&f, dir, e) : -ENOMEM;
+		if (!rc)
+			rc = walk(&f, dir, len, 0, e);
 		free(dir);
+		free(f.prefix);
 	} else {
 		rc = add_file(&f, path, e);
 	}
