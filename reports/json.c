@@ -13,9 +13,9 @@
 
 static json_t *case_json(const struct report_run *run, const json_t *entry)
 {
-	static const char *const of_verdict[] = {"verdict", "headline",   "seen",  "findings", "windows",
-						 "faults",  "deviations", "stale", "ledger",   "counters"};
-	static const char *const of_plan[] = {"title", "file", "refs", "tags", "sweep", "skip"};
+	static const char *const of_verdict[] = { "verdict", "headline",   "seen",  "findings", "windows",
+						  "faults",  "deviations", "stale", "ledger",   "counters" };
+	static const char *const of_plan[] = { "title", "file", "refs", "tags", "sweep", "skip" };
 	const json_t *plan = json_object_get(entry, "plan"), *verdict = json_object_get(entry, "verdict");
 	const char *id = report_str(entry, "case");
 	json_t *out = json_object();
@@ -42,7 +42,7 @@ static int json_write(const struct report_run *run, FILE *out, bool colour, stru
 
 	(void)colour;
 	json_object_del(head, "cases");
-	json_array_foreach (run->cases, i, entry)
+	json_array_foreach(run->cases, i, entry)
 		json_array_append_new(cases, case_json(run, entry));
 	all = json_pack("{s:i,s:o,s:o,s:{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i}}", "schema", 1, "run", head, "cases", cases, "counts",
 			"pass", (int)c.pass, "deviation", (int)c.deviation, "fail", (int)c.fail, "inconclusive",
@@ -56,8 +56,8 @@ static int json_write(const struct report_run *run, FILE *out, bool colour, stru
 
 extern const struct report_ops report_json;
 const struct report_ops report_json = {
-    .name = "json",
-    .file = "report.json",
-    .help = "everything, for programs",
-    .write = json_write,
+	.name = "json",
+	.file = "report.json",
+	.help = "everything, for programs",
+	.write = json_write,
 };

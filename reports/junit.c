@@ -20,7 +20,7 @@ static int decode(const unsigned char *s, unsigned *ret)
 	static const struct {
 		unsigned char mask, lead;
 		unsigned min;
-	} forms[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
+	} forms[] = { { 0x80, 0x00, 0 }, { 0xe0, 0xc0, 0x80 }, { 0xf0, 0xe0, 0x800 }, { 0xf8, 0xf0, 0x10000 } };
 
 	for (int n = 0; n < 4; n++) {
 		unsigned c = s[0] & (unsigned char)~forms[n].mask;
@@ -174,7 +174,9 @@ static int put_case(xmlTextWriterPtr w, const struct report_run *run, const json
 
 static int put_properties(xmlTextWriterPtr w, const json_t *run)
 {
-	static const char *const names[] = {"id", "seed", "build", "kernel", "provider", "firmware", "rdma_core", "lab", "repeat"};
+	static const char *const names[] = {
+		"id", "seed", "build", "kernel", "provider", "firmware", "rdma_core", "lab", "repeat"
+	};
 
 	if (xmlTextWriterStartElement(w, BAD_CAST "properties") < 0)
 		return -1;
@@ -197,8 +199,8 @@ static int put_deviations(xmlTextWriterPtr w, const struct report_run *run)
 
 	if (xmlTextWriterStartElement(w, BAD_CAST "system-out") < 0)
 		return -1;
-	json_array_foreach (run->cases, i, entry)
-		json_array_foreach (json_object_get(json_object_get(entry, "verdict"), "deviations"), k, deviation)
+	json_array_foreach(run->cases, i, entry)
+		json_array_foreach(json_object_get(json_object_get(entry, "verdict"), "deviations"), k, deviation)
 			if (put_text(w, report_str(entry, "case")) || put_text(w, ": deviation ") ||
 			    put_text(w, report_str(deviation, "id")) || put_text(w, "\n"))
 				return -1;
@@ -216,7 +218,7 @@ static int put_suite(xmlTextWriterPtr w, const struct report_run *run)
 	snprintf(stamp, sizeof(stamp), "%s",
 		 *report_str(run->run, "started") ? report_str(run->run, "started") : "1970-01-01T00:00:00");
 	snprintf(host, sizeof(host), "%s", *report_str(run->run, "host") ? report_str(run->run, "host") : "localhost");
-	json_array_foreach (run->cases, i, entry)
+	json_array_foreach(run->cases, i, entry)
 		ns += report_duration(entry);
 	if (xmlTextWriterStartElement(w, BAD_CAST "testsuite") < 0 || put_attribute(w, "name", "qpdrill") ||
 	    put_attribute(w, "package", "scenarios") || put_number(w, "id", 0) || put_attribute(w, "timestamp", stamp) ||
@@ -224,7 +226,7 @@ static int put_suite(xmlTextWriterPtr w, const struct report_run *run)
 	    put_number(w, "failures", c.fail) || put_number(w, "errors", c.inconclusive + c.error) ||
 	    put_number(w, "skipped", c.skip) || put_seconds(w, ns) || put_properties(w, run->run))
 		return -1;
-	json_array_foreach (run->cases, i, entry)
+	json_array_foreach(run->cases, i, entry)
 		if (put_case(w, run, entry))
 			return -1;
 	if (put_deviations(w, run) || xmlTextWriterWriteElement(w, BAD_CAST "system-err", BAD_CAST "") < 0)
@@ -256,8 +258,8 @@ static int junit_write(const struct report_run *run, FILE *out, bool colour, str
 
 extern const struct report_ops report_junit;
 const struct report_ops report_junit = {
-    .name = "junit",
-    .file = "junit.xml",
-    .help = "for CI servers",
-    .write = junit_write,
+	.name = "junit",
+	.file = "junit.xml",
+	.help = "for CI servers",
+	.write = junit_write,
 };

@@ -38,7 +38,7 @@ static int load_results(const char *run_dir, json_t **ret, struct error *e)
 			json_decref(by_case);
 			return rc;
 		}
-		json_array_foreach (lines, i, line)
+		json_array_foreach(lines, i, line)
 			if (json_str(line, "case"))
 				json_object_set(by_case, json_str(line, "case"), line);
 		json_decref(lines);
@@ -83,7 +83,7 @@ int report_load(const char *run_dir, struct report_run *ret, struct error *e)
 	rc = json_load(path, &run, e);
 	if (!rc)
 		rc = load_results(run_dir, &results, e);
-	json_array_foreach (json_object_get(run, "cases"), i, listed)
+	json_array_foreach(json_object_get(run, "cases"), i, listed)
 		if (!rc)
 			rc = load_case(run_dir, listed, results, cases, e);
 	json_decref(results);
@@ -92,7 +92,7 @@ int report_load(const char *run_dir, struct report_run *ret, struct error *e)
 		json_decref(cases);
 		return rc;
 	}
-	*ret = (struct report_run){.dir = run_dir, .run = run, .cases = cases};
+	*ret = (struct report_run){ .dir = run_dir, .run = run, .cases = cases };
 	return 0;
 }
 
@@ -100,5 +100,5 @@ void report_release(struct report_run *r)
 {
 	json_decref(r->run);
 	json_decref(r->cases);
-	*r = (struct report_run){NULL};
+	*r = (struct report_run){ NULL };
 }

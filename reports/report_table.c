@@ -7,7 +7,7 @@
 
 extern const struct report_ops report_text, report_json, report_junit;
 
-const struct report_ops *const report_table[] = {&report_text, &report_json, &report_junit, NULL};
+const struct report_ops *const report_table[] = { &report_text, &report_json, &report_junit, NULL };
 
 const struct report_ops *report_find(const char *name)
 {

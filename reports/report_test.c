@@ -20,7 +20,7 @@
 static char *render(const char *format, size_t *ret_len)
 {
 	struct report_run run;
-	struct error e = {""};
+	struct error e = { "" };
 	char *text = NULL;
 	FILE *out = open_memstream(&text, ret_len);
 	int rc = report_load(DATA "run", &run, &e);
@@ -50,7 +50,7 @@ static char *read_whole(const char *path)
 
 static void test_golden(void)
 {
-	static const char *const formats[] = {"text", "json", "junit"};
+	static const char *const formats[] = { "text", "json", "junit" };
 
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
 		char path[256], *seen, *expected;
@@ -110,23 +110,24 @@ static const struct xpath_row {
 	const char *xpath;
 	double n;
 } xpath_rows[] = {
-    {"count(//testcase)", 7},
-    {"count(//testcase[failure])", 1},
-    {"count(//testcase[error])", 3},
-    {"count(//testcase[skipped])", 1},
-    {"count(//script)", 0},
-    {"number(//testsuite/@tests)", 7},
-    {"number(//testsuite/@failures)", 1},
-    {"number(//testsuite/@errors)", 3},
-    {"number(//testsuite/@skipped)", 1},
-    {"count(//testcase[@name='core/wrong-status' and @classname='qpdrill.core'])", 1},
-    {"count(//testcase[@name='core/local-key~op=SEND'])", 1},
-    {"count(//testcase[@classname='qpdrill' and @name='top-level~r2' and @time='0.005'])", 1},
-    {"count(//failure[contains(., 'expected') and contains(., 'RETRY_EXC_ERR') and contains(., '<script>alert(1)</script>')])", 1},
-    {"count(//failure[contains(., '--select')])", 1},
-    {"count(//skipped[contains(@message, 'needs wire')])", 1},
-    {"count(//system-out[contains(., 'local-cause-lost')])", 1},
-    {"count(//property[@name='seed' and @value='0x1'])", 1},
+	{ "count(//testcase)", 7 },
+	{ "count(//testcase[failure])", 1 },
+	{ "count(//testcase[error])", 3 },
+	{ "count(//testcase[skipped])", 1 },
+	{ "count(//script)", 0 },
+	{ "number(//testsuite/@tests)", 7 },
+	{ "number(//testsuite/@failures)", 1 },
+	{ "number(//testsuite/@errors)", 3 },
+	{ "number(//testsuite/@skipped)", 1 },
+	{ "count(//testcase[@name='core/wrong-status' and @classname='qpdrill.core'])", 1 },
+	{ "count(//testcase[@name='core/local-key~op=SEND'])", 1 },
+	{ "count(//testcase[@classname='qpdrill' and @name='top-level~r2' and @time='0.005'])", 1 },
+	{ "count(//failure[contains(., 'expected') and contains(., 'RETRY_EXC_ERR') and contains(., '<script>alert(1)</script>')])",
+	  1 },
+	{ "count(//failure[contains(., '--select')])", 1 },
+	{ "count(//skipped[contains(@message, 'needs wire')])", 1 },
+	{ "count(//system-out[contains(., 'local-cause-lost')])", 1 },
+	{ "count(//property[@name='seed' and @value='0x1'])", 1 },
 };
 
 static void test_junit(void)
@@ -172,7 +173,7 @@ static void test_write_all(void)
 {
 	char dir[] = "/tmp/qpdrill-report-XXXXXX", path[128];
 	struct report_run run;
-	struct error e = {""};
+	struct error e = { "" };
 	struct stat st;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
@@ -197,15 +198,15 @@ static void test_write_all(void)
 static void test_load_errors(void)
 {
 	struct report_run run;
-	struct error e = {""};
+	struct error e = { "" };
 
 	CU_ASSERT(report_load("/nonexistent", &run, &e) < 0);
 	CU_ASSERT(strstr(e.text, "/nonexistent") != NULL);
 }
 
 static const struct test_case cases[] = {
-    {"golden files", test_golden},     {"junit", test_junit}, {"text", test_text}, {"write all", test_write_all},
-    {"load errors", test_load_errors},
+	{ "golden files", test_golden },     { "junit", test_junit }, { "text", test_text }, { "write all", test_write_all },
+	{ "load errors", test_load_errors },
 };
 
 TEST_MAIN("reports", cases)

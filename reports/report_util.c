@@ -16,19 +16,19 @@ const char *report_str(const json_t *obj, const char *key)
 
 struct report_counts report_count(const struct report_run *run)
 {
-	struct report_counts c = {0};
+	struct report_counts c = { 0 };
 	struct {
 		const char *name;
 		unsigned *n;
-	} names[] = {{"pass", &c.pass},
-		     {"deviation", &c.deviation},
-		     {"fail", &c.fail},
-		     {"inconclusive", &c.inconclusive},
-		     {"skip", &c.skip}};
+	} names[] = { { "pass", &c.pass },
+		      { "deviation", &c.deviation },
+		      { "fail", &c.fail },
+		      { "inconclusive", &c.inconclusive },
+		      { "skip", &c.skip } };
 	size_t i;
 	json_t *entry;
 
-	json_array_foreach (run->cases, i, entry) {
+	json_array_foreach(run->cases, i, entry) {
 		const char *verdict = report_str(json_object_get(entry, "verdict"), "verdict");
 		unsigned *n = &c.error;
 

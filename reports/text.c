@@ -23,8 +23,8 @@
 static const struct {
 	const char *verdict, *colour;
 } colours[] = {
-    {"pass", "\033[32m"},         {"deviation", "\033[36m"}, {"fail", "\033[31m"},
-    {"inconclusive", "\033[33m"}, {"skip", "\033[2m"},       {"error", "\033[31m"},
+	{ "pass", "\033[32m" },         { "deviation", "\033[36m" }, { "fail", "\033[31m" },
+	{ "inconclusive", "\033[33m" }, { "skip", "\033[2m" },       { "error", "\033[31m" },
 };
 
 static const char *colour_of(const char *verdict)
@@ -50,14 +50,31 @@ static void put_padded(FILE *out, const char *text, int width)
 	fprintf(out, "%s%*s", text, width > width_of(text) ? width - width_of(text) : 0, "");
 }
 
-/* What the third column says: what came, or why nothing did. */
+/* What the third column says: what came, or why nothing did. A headline's file and line are said further down. */
 static const char *seen_of(const json_t *result)
 {
-	const char *verdict = report_str(result, "verdict"), *seen = report_str(result, "seen");
+	const char *verdict = report_str(result, "verdict"), *seen = report_str(result, "seen"),
+		   *text = report_str(result, "headline"), *colon;
 
 	if (*seen && (!strcmp(verdict, "pass") || !strcmp(verdict, "deviation")))
 		return seen;
-	return *report_str(result, "headline") ? report_str(result, "headline") : seen;
+	colon = strstr(text, ".yaml:");
+	if (colon && strstr(colon, ": "))
+		text = strstr(colon, ": ") + 2;
+	return *text ? text : seen;
+}
+
+/* At most width characters, the last one a mark that there was more. */
+static void cut(char *text, int width)
+{
+	int n = 0;
+
+	if (width_of(text) <= width)
+		return;
+	for (; *text; text++)
+		if (((unsigned char)*text & 0xc0) != 0x80 && ++n == width)
+			break;
+	memcpy(text, "~", 2);
 }
 
 static void put_row(FILE *out, const json_t *result, int case_width, int seen_width, bool colour)
@@ -72,6 +89,7 @@ static void put_row(FILE *out, const json_t *result, int case_width, int seen_wi
 	put_padded(out, id, case_width);
 	fputs("  ", out);
 	if (ns) {
+		cut(seen, SEEN_WIDTH_MAX);
 		put_padded(out, seen, seen_width);
 		fprintf(out, "  %8s\n", units_format_ns(ns, time, sizeof(time)));
 	} else {
@@ -101,6 +119,15 @@ __attribute__((format(printf, 3, 4))) static void put_line(FILE *out, const char
 	}
 }
 
+/* The text repeats what the two lines before it said. */
+static bool says_both(const json_t *finding)
+{
+	const char *text = report_str(finding, "text"), *expected = report_str(finding, "expected"),
+		   *seen = report_str(finding, "seen");
+
+	return *expected && *seen && strstr(text, expected) && strstr(text, seen);
+}
+
 static void put_finding(FILE *out, const json_t *plan, const json_t *finding)
 {
 	const char *check = report_str(finding, "check"), *at = report_str(finding, "at"), *iter = report_str(finding, "iter");
@@ -123,11 +150,12 @@ static void put_finding(FILE *out, const json_t *plan, const json_t *finding)
 	fprintf(out, "%s%s\n", *at ? " at " : "", log_escape(at, safe, sizeof(safe)));
 	put_line(out, "expected", "%s", report_str(finding, "expected"));
 	put_line(out, "seen", "%s", report_str(finding, "seen"));
-	put_line(out, "", "%s", report_str(finding, "text"));
+	if (!says_both(finding))
+		put_line(out, "", "%s", report_str(finding, "text"));
 	if (*report_str(finding, "deviation"))
 		put_line(out, "likely", "deviation %s, which no run on this kernel has shown before",
 			 report_str(finding, "deviation"));
-	json_array_foreach (json_object_get(finding, "last"), i, last)
+	json_array_foreach(json_object_get(finding, "last"), i, last)
 		if (json_is_string(last))
 			put_line(out, i ? "" : "before it", "%s", json_string_value(last));
 }
@@ -145,7 +173,7 @@ static void put_findings(FILE *out, const json_t *plan, const json_t *verdict)
 	size_t i;
 	json_t *finding;
 
-	json_array_foreach (json_object_get(verdict, "findings"), i, finding) {
+	json_array_foreach(json_object_get(verdict, "findings"), i, finding) {
 		if (!is_problem(finding))
 			continue;
 		if (shown == FINDINGS_MAX) {
@@ -157,7 +185,7 @@ static void put_findings(FILE *out, const json_t *plan, const json_t *verdict)
 	}
 	if (more)
 		fprintf(out, "  and %u more, in verdict.json\n", more);
-	json_array_foreach (json_object_get(verdict, "findings"), i, finding)
+	json_array_foreach(json_object_get(verdict, "findings"), i, finding)
 		if (!strcmp(report_str(finding, "severity"), "warning"))
 			put_line(out, "warning", "%s%s%s%s%s", report_str(finding, "text"),
 				 *report_str(finding, "expected") ? ": expected " : "", report_str(finding, "expected"),
@@ -169,7 +197,7 @@ static void put_windows(FILE *out, const json_t *verdict)
 	size_t i;
 	json_t *w;
 
-	json_array_foreach (json_object_get(verdict, "windows"), i, w) {
+	json_array_foreach(json_object_get(verdict, "windows"), i, w) {
 		char low[32], high[32] = "no bound", seen[32], widened[64] = "", late[32];
 		int64_t high_ns = json_int(w, "high_ns", -1), late_ns = json_int(w, "widened_ns", 0);
 
@@ -208,12 +236,12 @@ static void put_ends(FILE *out, const json_t *plan, const json_t *verdict)
 	const json_t *qps = json_object_get(plan, "qps"), *qp = json_array_get(qps, 0), *finding, *candidate;
 	size_t i, k;
 
-	json_array_foreach (json_object_get(verdict, "findings"), i, finding) {
+	json_array_foreach(json_object_get(verdict, "findings"), i, finding) {
 		const char *at = report_str(finding, "at");
 
 		if (!is_problem(finding))
 			continue;
-		json_array_foreach (qps, k, candidate)
+		json_array_foreach(qps, k, candidate)
 			if (!strncmp(at, report_str(candidate, "name"), strlen(report_str(candidate, "name"))) && *at)
 				qp = candidate;
 		break;
@@ -230,10 +258,10 @@ static void put_counters(FILE *out, const json_t *verdict)
 	const char *device, *name;
 	json_t *values, *value;
 
-	json_object_foreach (json_object_get(verdict, "counters"), device, values) {
+	json_object_foreach(json_object_get(verdict, "counters"), device, values) {
 		char text[TEXT_MAX] = "";
 
-		json_object_foreach (values, name, value)
+		json_object_foreach(values, name, value)
 			if (json_integer_value(value))
 				snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %+lld", *text ? ", " : "", name,
 					 (long long)json_integer_value(value));
@@ -246,7 +274,7 @@ static void put_faults(FILE *out, const json_t *verdict)
 	size_t i;
 	json_t *fault;
 
-	json_array_foreach (json_object_get(verdict, "faults"), i, fault)
+	json_array_foreach(json_object_get(verdict, "faults"), i, fault)
 		put_line(out, i ? "" : "fault", "%s%s%s%s: %s%s%s", report_str(fault, "name"), *report_str(fault, "as") ? " (" : "",
 			 report_str(fault, "as"), *report_str(fault, "as") ? ")" : "",
 			 json_bool(fault, "fired", false) ? "fired" : "did not fire", *report_str(fault, "evidence") ? ", " : "",
@@ -293,7 +321,7 @@ static void put_table(FILE *out, const struct report_run *run, bool colour)
 	json_t *rows = json_array(), *row, *entry;
 	size_t i;
 
-	json_array_foreach (run->cases, i, entry) {
+	json_array_foreach(run->cases, i, entry) {
 		row = row_of(entry);
 		case_width = column(case_width, report_str(row, "case"), CASE_WIDTH_MAX);
 		if (json_int(row, "duration_ns", 0))
@@ -301,7 +329,7 @@ static void put_table(FILE *out, const struct report_run *run, bool colour)
 		json_array_append_new(rows, row);
 	}
 	fprintf(out, "%-13s %-*s  %-*s  %8s\n", "verdict", case_width, "scenario", seen_width, "what was seen", "time");
-	json_array_foreach (rows, i, row)
+	json_array_foreach(rows, i, row)
 		put_row(out, row, case_width, seen_width, colour);
 	json_decref(rows);
 }
@@ -311,7 +339,7 @@ static void put_problems(FILE *out, const struct report_run *run, bool colour)
 	size_t i;
 	json_t *entry;
 
-	json_array_foreach (run->cases, i, entry) {
+	json_array_foreach(run->cases, i, entry) {
 		const json_t *verdict = json_object_get(entry, "verdict");
 		const char *name = report_str(verdict, "verdict");
 
@@ -329,16 +357,16 @@ static void put_deviations(FILE *out, const struct report_run *run)
 	json_t *entry, *item;
 	char safe[TEXT_MAX];
 
-	json_array_foreach (run->cases, i, entry) {
+	json_array_foreach(run->cases, i, entry) {
 		const json_t *verdict = json_object_get(entry, "verdict");
 
-		json_array_foreach (json_object_get(verdict, "deviations"), k, item) {
+		json_array_foreach(json_object_get(verdict, "deviations"), k, item) {
 			fprintf(out, "%sdeviation %s", first ? "\n" : "", log_escape(report_str(item, "id"), safe, sizeof(safe)));
 			fprintf(out, " in %s, step %" PRId64 "\n", log_escape(report_str(entry, "case"), safe, sizeof(safe)),
 				json_int(item, "step", 0));
 			first = false;
 		}
-		json_array_foreach (json_object_get(verdict, "stale"), k, item) {
+		json_array_foreach(json_object_get(verdict, "stale"), k, item) {
 			const char *id = json_is_string(item) ? json_string_value(item) : report_str(item, "id");
 
 			fprintf(out, "%sstale deviation %s", first ? "\n" : "", log_escape(id, safe, sizeof(safe)));
@@ -352,7 +380,11 @@ static void put_head(FILE *out, const struct report_run *run)
 {
 	static const struct {
 		const char *key, *label;
-	} items[] = {{"lab", "lab"}, {"kernel", "kernel"}, {"provider", "provider"}, {"rdma_core", "rdma-core"}, {"seed", "seed"}};
+	} items[] = { { "lab", "lab" },
+		      { "kernel", "kernel" },
+		      { "provider", "provider" },
+		      { "rdma_core", "rdma-core" },
+		      { "seed", "seed" } };
 	char safe[512];
 
 	fprintf(out, "run %s", log_escape(report_str(run->run, "id"), safe, sizeof(safe)));
@@ -381,8 +413,8 @@ static int text_write(const struct report_run *run, FILE *out, bool colour, stru
 
 extern const struct report_ops report_text;
 const struct report_ops report_text = {
-    .name = "text",
-    .file = NULL,
-    .help = "for people: a table, then what failed at length",
-    .write = text_write,
+	.name = "text",
+	.file = NULL,
+	.help = "for people: a table, then what failed at length",
+	.write = text_write,
 };
