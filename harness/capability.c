@@ -8,16 +8,16 @@
 #include "json.h"
 
 const struct capability capability_table[] = {
-    {"atomics", "the device does atomics", NULL, "caps"},
-    {"cm", "agents connect by rdma_cm", "this build's agents do not speak rdma_cm", ""},
-    {"guest", "the scenario may break the kernel it runs on: lab guest only", NULL, "guest"},
-    {"mw", "memory windows", "this build's agents make no memory windows", ""},
-    {"srq", "shared receive queues", NULL, "caps"},
-    {"uc", "unreliable connections", NULL, "caps"},
-    {"ud", "datagrams", "this build's agents make no UD queue pairs", ""},
-    {"wire", "packets are seen and changed on their way", "this build has no wire process: nothing sees or changes single packets",
-     ""},
-    {"xrc", "extended reliable connections", "this build's agents make no XRC queue pairs", ""},
+	{ "atomics", "the device does atomics", NULL, "caps" },
+	{ "cm", "agents connect by rdma_cm", "this build's agents do not speak rdma_cm", "" },
+	{ "guest", "the scenario may break the kernel it runs on: lab guest only", NULL, "guest" },
+	{ "mw", "memory windows", "this build's agents make no memory windows", "" },
+	{ "srq", "shared receive queues", NULL, "caps" },
+	{ "uc", "unreliable connections", NULL, "caps" },
+	{ "ud", "datagrams", "this build's agents make no UD queue pairs", "" },
+	{ "wire", "packets are seen and changed on their way",
+	  "this build has no wire process: nothing sees or changes single packets", "" },
+	{ "xrc", "extended reliable connections", "this build's agents make no XRC queue pairs", "" },
 };
 const size_t capability_table_n = sizeof(capability_table) / sizeof(*capability_table);
 
@@ -108,7 +108,7 @@ static bool caps_have(const json_t *caps, const char *name)
 	size_t i;
 	json_t *cap;
 
-	json_array_foreach (caps, i, cap)
+	json_array_foreach(caps, i, cap)
 		if (json_is_string(cap) && !strcasecmp(json_string_value(cap), name))
 			return true;
 	return false;
@@ -138,7 +138,7 @@ bool capability_check(const json_t *requires, const json_t *env, char *buf, size
 	size_t i;
 	json_t *item;
 
-	json_array_foreach (requires, i, item) {
+	json_array_foreach(requires, i, item) {
 		const char *requirement = json_string_value(item);
 
 		if (requirement && (capability_missing(requirement, buf, size) || !fulfilled(requirement, env, buf, size)))

@@ -7,33 +7,33 @@
 static const struct row {
 	const char *requirement, *env, *reason; /* NULL: it is there */
 } rows[] = {
-    {"kernel >= 6.5", "{\"kernel\":\"6.1.0-56-amd64\"}", "needs kernel >= 6.5, this is 6.1.0-56-amd64"},
-    {"kernel >= 6.5", "{\"kernel\":\"6.12.115-amd64\"}", NULL},
-    {"kernel >= 6.5", "{\"kernel\":\"6.5.0\"}", NULL},
-    {"kernel >= 6.5", "{\"kernel\":\"7.2-rc1\"}", NULL},
-    {"kernel >= 6.5.3", "{\"kernel\":\"6.5.2\"}", "6.5.2"},
-    {"kernel < 6.4", "{\"kernel\":\"6.1.0\"}", NULL},
-    {"kernel < 6.4", "{\"kernel\":\"6.4.0\"}", "6.4.0"},
-    {"kernel <= 6.4", "{\"kernel\":\"6.4.0\"}", NULL},
-    {"kernel > 6.4", "{\"kernel\":\"6.4.0\"}", "6.4.0"},
-    {"kernel == 6.1", "{\"kernel\":\"6.1\"}", NULL},
-    {"kernel>=6.10", "{\"kernel\":\"6.9\"}", "6.9"},
-    {"kernel >= 6.5", "{}", NULL},
-    {"lab: rxe", "{\"lab\":\"rxe\",\"guest\":true}", NULL},
-    {"lab: guest", "{\"lab\":\"rxe\",\"guest\":true}", NULL},
-    {"lab: guest", "{\"lab\":\"rxe\",\"guest\":false}", "lab: guest"},
-    {"lab: devices", "{\"lab\":\"rxe\"}", "this is lab rxe"},
-    {"guest", "{\"guest\":false}", "guest"},
-    {"guest", "{\"guest\":true}", NULL},
-    {"guest", "{}", NULL},
-    {"srq", "{\"caps\":[\"RC\",\"srq\"]}", NULL},
-    {"srq", "{\"caps\":[\"RC\"]}", "needs srq"},
-    {"uc", "{\"caps\":[\"UC\"]}", NULL},
-    {"atomics", "{\"caps\":[]}", "needs atomics"},
-    {"cm", "{}", "rdma_cm"},
-    {"xrc", "{\"caps\":[\"xrc\"]}", "this build"},
-    {"kernels", "{}", "nothing here provides"},
-    {"", "{}", "nothing here provides"},
+	{ "kernel >= 6.5", "{\"kernel\":\"6.1.0-56-amd64\"}", "needs kernel >= 6.5, this is 6.1.0-56-amd64" },
+	{ "kernel >= 6.5", "{\"kernel\":\"6.12.115-amd64\"}", NULL },
+	{ "kernel >= 6.5", "{\"kernel\":\"6.5.0\"}", NULL },
+	{ "kernel >= 6.5", "{\"kernel\":\"7.2-rc1\"}", NULL },
+	{ "kernel >= 6.5.3", "{\"kernel\":\"6.5.2\"}", "6.5.2" },
+	{ "kernel < 6.4", "{\"kernel\":\"6.1.0\"}", NULL },
+	{ "kernel < 6.4", "{\"kernel\":\"6.4.0\"}", "6.4.0" },
+	{ "kernel <= 6.4", "{\"kernel\":\"6.4.0\"}", NULL },
+	{ "kernel > 6.4", "{\"kernel\":\"6.4.0\"}", "6.4.0" },
+	{ "kernel == 6.1", "{\"kernel\":\"6.1\"}", NULL },
+	{ "kernel>=6.10", "{\"kernel\":\"6.9\"}", "6.9" },
+	{ "kernel >= 6.5", "{}", NULL },
+	{ "lab: rxe", "{\"lab\":\"rxe\",\"guest\":true}", NULL },
+	{ "lab: guest", "{\"lab\":\"rxe\",\"guest\":true}", NULL },
+	{ "lab: guest", "{\"lab\":\"rxe\",\"guest\":false}", "lab: guest" },
+	{ "lab: devices", "{\"lab\":\"rxe\"}", "this is lab rxe" },
+	{ "guest", "{\"guest\":false}", "guest" },
+	{ "guest", "{\"guest\":true}", NULL },
+	{ "guest", "{}", NULL },
+	{ "srq", "{\"caps\":[\"RC\",\"srq\"]}", NULL },
+	{ "srq", "{\"caps\":[\"RC\"]}", "needs srq" },
+	{ "uc", "{\"caps\":[\"UC\"]}", NULL },
+	{ "atomics", "{\"caps\":[]}", "needs atomics" },
+	{ "cm", "{}", "rdma_cm" },
+	{ "xrc", "{\"caps\":[\"xrc\"]}", "this build" },
+	{ "kernels", "{}", "nothing here provides" },
+	{ "", "{}", "nothing here provides" },
 };
 
 static void test_rows(void)
@@ -66,6 +66,6 @@ static void test_table(void)
 	CU_ASSERT_PTR_NULL(capability_find("magic"));
 }
 
-static const struct test_case cases[] = {{"rows", test_rows}, {"table", test_table}};
+static const struct test_case cases[] = { { "rows", test_rows }, { "table", test_table } };
 
 TEST_MAIN("capability", cases)

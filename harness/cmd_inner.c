@@ -8,7 +8,7 @@
 
 int cmd_inner(int argc, char **argv)
 {
-	struct error e = {""};
+	struct error e = { "" };
 	int rc;
 
 	if (argc != 3) {

@@ -55,8 +55,8 @@ static int list_steps(const char *path)
 static int print_profile(const char *file)
 {
 	struct profile profile;
-	struct diag d = {NULL};
-	struct error e = {""};
+	struct diag d = { NULL };
+	struct error e = { "" };
 	int rc = profile_load(file, "", &profile, &d, &e);
 	size_t i;
 	json_t *entry;
@@ -67,7 +67,7 @@ static int print_profile(const char *file)
 		diag_release(&d);
 		return EXIT_USAGE;
 	}
-	json_array_foreach (profile.entries, i, entry) {
+	json_array_foreach(profile.entries, i, entry) {
 		char *seen = json_dumps(json_object_get(entry, "seen"), JSON_ENCODE_ANY);
 
 		printf("%-8s %-32s seen %s\n", profile.provider, json_str(entry, "id") ? json_str(entry, "id") : "?",
@@ -82,7 +82,7 @@ static int print_profile(const char *file)
 /* path: a folder of profiles. */
 static int list_profiles(const char *path)
 {
-	struct error e = {""};
+	struct error e = { "" };
 	char *own = NULL, pattern[4096];
 	int status = 0;
 	glob_t g;
@@ -113,9 +113,9 @@ static int list_capabilities(const char *path)
 
 static int list_scenarios(const char *path)
 {
-	struct run_cases list = {NULL};
-	struct diag d = {NULL};
-	struct error e = {""};
+	struct run_cases list = { NULL };
+	struct diag d = { NULL };
+	struct error e = { "" };
 	char *own = NULL;
 	int rc = 0;
 
@@ -145,13 +145,13 @@ static const struct topic {
 	int (*print)(const char *path);
 	const char *help;
 } topics[] = {
-    {"faults", list_faults, "what can be injected"},
-    {"scenarios", list_scenarios, "cases below PATH (default: the project's own)"},
-    {"events", list_events, "async events"},
-    {"statuses", list_statuses, "statuses of work completions"},
-    {"steps", list_steps, "what a scenario may do"},
-    {"profiles", list_profiles, "documented deviations of providers, below PATH (default: the project's own)"},
-    {"capabilities", list_capabilities, "what `requires` may name"},
+	{ "faults", list_faults, "what can be injected" },
+	{ "scenarios", list_scenarios, "cases below PATH (default: the project's own)" },
+	{ "events", list_events, "async events" },
+	{ "statuses", list_statuses, "statuses of work completions" },
+	{ "steps", list_steps, "what a scenario may do" },
+	{ "profiles", list_profiles, "documented deviations of providers, below PATH (default: the project's own)" },
+	{ "capabilities", list_capabilities, "what `requires` may name" },
 };
 
 static int usage(FILE *out)

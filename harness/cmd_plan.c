@@ -12,10 +12,10 @@
 enum key { KEY_CASE = 256, KEY_SEED, KEY_SET };
 
 static const struct argp_option options[] = {
-    {"case", KEY_CASE, "ID", 0, "only this case of a swept scenario (a glob)", 0},
-    {"seed", KEY_SEED, "N", 0, "choose PSNs and payload (default: 1)", 0},
-    {"set", KEY_SET, "K=V", 0, "override an attribute: qp.timeout=18; may be repeated", 0},
-    {NULL, 0, NULL, 0, NULL, 0},
+	{ "case", KEY_CASE, "ID", 0, "only this case of a swept scenario (a glob)", 0 },
+	{ "seed", KEY_SEED, "N", 0, "choose PSNs and payload (default: 1)", 0 },
+	{ "set", KEY_SET, "K=V", 0, "override an attribute: qp.timeout=18; may be repeated", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
 #define SETS_MAX 64
@@ -80,22 +80,22 @@ static int print(const struct run_cases *list)
 int cmd_plan(int argc, char **argv)
 {
 	static const struct argp argp = {
-	    .options = options,
-	    .parser = parse,
-	    .args_doc = "FILE",
-	    .doc = "Prints what a scenario becomes before it runs: defaults filled in, ends resolved, deadlines computed. An "
-		   "array, where the file has "
-		   "several cases.",
+		.options = options,
+		.parser = parse,
+		.args_doc = "FILE",
+		.doc = "Prints what a scenario becomes before it runs: defaults filled in, ends resolved, deadlines computed. An "
+		       "array, where the file has "
+		       "several cases.",
 	};
-	struct input in = {.seed = 1};
-	struct run_cases list = {NULL};
+	struct input in = { .seed = 1 };
+	struct run_cases list = { NULL };
 	struct plan_options o;
-	struct diag d = {NULL};
-	struct error e = {""};
+	struct diag d = { NULL };
+	struct error e = { "" };
 	int rc, status = EXIT_USAGE;
 
 	command_parse(&argp, argc, argv, &in);
-	o = (struct plan_options){.seed = in.seed, .set = in.set};
+	o = (struct plan_options){ .seed = in.seed, .set = in.set };
 	rc = run_cases_load(&in.path, 1, &list, &d, &e);
 	if (d.text)
 		fputs(d.text, stderr);

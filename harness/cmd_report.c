@@ -10,8 +10,8 @@
 #include "log.h"
 
 static const struct argp_option options[] = {
-    {"format", 'f', "FORMAT", 0, "text (the default), json or junit", 0},
-    {NULL, 0, NULL, 0, NULL, 0},
+	{ "format", 'f', "FORMAT", 0, "text (the default), json or junit", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
 struct input {
@@ -47,14 +47,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 int cmd_report(int argc, char **argv)
 {
 	static const struct argp argp = {
-	    .options = options,
-	    .parser = parse,
-	    .args_doc = "DIR",
-	    .doc = "Prints the report of a run from its folder.",
+		.options = options,
+		.parser = parse,
+		.args_doc = "DIR",
+		.doc = "Prints the report of a run from its folder.",
 	};
-	struct input in = {.format = report_find("text")};
+	struct input in = { .format = report_find("text") };
 	struct report_run run;
-	struct error e = {""};
+	struct error e = { "" };
 	int rc;
 
 	command_parse(&argp, argc, argv, &in);

@@ -30,28 +30,29 @@ enum key {
 };
 
 static const struct argp_option options[] = {
-    {NULL, 0, NULL, 0, "Where it runs:", 1},
-    {"lab", KEY_LAB, "LAB", 0, "rxe (this kernel), guest (a small virtual machine), auto (rxe where it is possible; the default)",
-     1},
-    {"kernel", KEY_KERNEL, "IMAGE", 0, "lab guest: boot this kernel", 1},
-    {"modules", KEY_MODULES, "DIR", 0, "lab guest: its modules (the folder that holds modules.dep, or lib/modules/VERSION)", 1},
-    {"rdma-core", KEY_RDMA_CORE, "PREFIX", 0, "use the libibverbs and providers installed there", 1},
-    {"accel", KEY_ACCEL, "ACCEL", 0, "lab guest: kvm, tcg or auto (kvm where it works; the default)", 1},
-    {"launch", KEY_LAUNCH, "'PREFIX'", 0, "start agents through this command, for example 'ip netns exec blue'", 1},
-    {NULL, 0, NULL, 0, "What runs:", 2},
-    {"select", KEY_SELECT, "GLOB", 0, "only cases whose id or one of whose tags matches; may be repeated", 2},
-    {"set", KEY_SET, "K=V", 0, "override an attribute: qp.timeout=18, qp.a.retry_cnt=3, link.mtu=4200; may be repeated", 2},
-    {"seed", KEY_SEED, "N", 0, "choose PSNs and payload (default: a new one each run)", 2},
-    {"repeat", KEY_REPEAT, "N", 0, "run each case N times", 2},
-    {"fail-fast", KEY_FAIL_FAST, NULL, 0, "stop after the first case that does not pass", 2},
-    {NULL, 0, NULL, 0, "How it is judged and told:", 3},
-    {"strict", KEY_STRICT, NULL, 0, "documented deviations of the device are failures", 3},
-    {"provider", KEY_PROVIDER, "NAME", 0, "whose profile of deviations applies (default: rxe)", 3},
-    {"out", KEY_OUT, "DIR", 0, "where run folders are made (default: runs)", 3},
-    {"keep", KEY_KEEP, NULL, 0, "leave the lab up after a failure and tell how to enter it", 3},
-    {"quiet", 'q', NULL, 0, "no progress, only the report", 3},
-    {"verbose", 'v', NULL, 0, "tell more while it works", 3},
-    {NULL, 0, NULL, 0, NULL, 0},
+	{ NULL, 0, NULL, 0, "Where it runs:", 1 },
+	{ "lab", KEY_LAB, "LAB", 0,
+	  "rxe (this kernel), guest (a small virtual machine), auto (rxe where it is possible; the default)", 1 },
+	{ "kernel", KEY_KERNEL, "IMAGE", 0, "lab guest: boot this kernel", 1 },
+	{ "modules", KEY_MODULES, "DIR", 0, "lab guest: its modules (the folder that holds modules.dep, or lib/modules/VERSION)",
+	  1 },
+	{ "rdma-core", KEY_RDMA_CORE, "PREFIX", 0, "use the libibverbs and providers installed there", 1 },
+	{ "accel", KEY_ACCEL, "ACCEL", 0, "lab guest: kvm, tcg or auto (kvm where it works; the default)", 1 },
+	{ "launch", KEY_LAUNCH, "'PREFIX'", 0, "start agents through this command, for example 'ip netns exec blue'", 1 },
+	{ NULL, 0, NULL, 0, "What runs:", 2 },
+	{ "select", KEY_SELECT, "GLOB", 0, "only cases whose id or one of whose tags matches; may be repeated", 2 },
+	{ "set", KEY_SET, "K=V", 0, "override an attribute: qp.timeout=18, qp.a.retry_cnt=3, link.mtu=4200; may be repeated", 2 },
+	{ "seed", KEY_SEED, "N", 0, "choose PSNs and payload (default: a new one each run)", 2 },
+	{ "repeat", KEY_REPEAT, "N", 0, "run each case N times", 2 },
+	{ "fail-fast", KEY_FAIL_FAST, NULL, 0, "stop after the first case that does not pass", 2 },
+	{ NULL, 0, NULL, 0, "How it is judged and told:", 3 },
+	{ "strict", KEY_STRICT, NULL, 0, "documented deviations of the device are failures", 3 },
+	{ "provider", KEY_PROVIDER, "NAME", 0, "whose profile of deviations applies (default: rxe)", 3 },
+	{ "out", KEY_OUT, "DIR", 0, "where run folders are made (default: runs)", 3 },
+	{ "keep", KEY_KEEP, NULL, 0, "leave the lab up after a failure and tell how to enter it", 3 },
+	{ "quiet", 'q', NULL, 0, "no progress, only the report", 3 },
+	{ "verbose", 'v', NULL, 0, "tell more while it works", 3 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
 struct input {
@@ -190,7 +191,7 @@ static void put_word(FILE *out, const char *word)
 	}
 	fputs(" '", out);
 	for (; *word; word++)
-		fputs(*word == '\'' ? "'\\''" : (char[]){*word, 0}, out);
+		fputs(*word == '\'' ? "'\\''" : (char[]){ *word, 0 }, out);
 	fputc('\'', out);
 }
 
@@ -235,14 +236,15 @@ static char *repeat_command(const struct input *in, const char *launch)
 int cmd_run(int argc, char **argv)
 {
 	static const struct argp argp = {
-	    .options = options,
-	    .parser = parse,
-	    .args_doc = "PATH...",
-	    .doc = "Runs every scenario below each PATH (a file or a folder) and judges it.\v"
-		   "The report goes to standard output, progress to standard error, everything else to a folder of its own below "
-		   "runs/.",
+		.options = options,
+		.parser = parse,
+		.args_doc = "PATH...",
+		.doc = "Runs every scenario below each PATH (a file or a folder) and judges it.\v"
+		       "The report goes to standard output, progress to standard error, everything else to a folder of its own "
+		       "below "
+		       "runs/.",
 	};
-	struct input in = {.o = {.lab = "auto", .accel = "auto", .out = "runs", .repeat = 1, .provider = "rxe"}};
+	struct input in = { .o = { .lab = "auto", .accel = "auto", .out = "runs", .repeat = 1, .provider = "rxe" } };
 	const char *launch = NULL;
 	int status;
 

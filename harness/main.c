@@ -16,18 +16,18 @@ static const struct command {
 	int (*fn)(int argc, char **argv);
 	const char *help; /* NULL: not for people */
 } commands[] = {
-    {"run", cmd_run, "run scenarios and judge them"},
-    {"check", cmd_check, "check scenario files, without a lab"},
-    {"plan", cmd_plan, "print what a scenario becomes: its plan as JSON"},
-    {"judge", cmd_judge, "judge a case or a run again, from its files"},
-    {"report", cmd_report, "print the report of a run: text, json, junit"},
-    {"list", cmd_list, "list faults, scenarios, profiles, events, statuses, steps, capabilities"},
-    {"schema", cmd_schema, "print the JSON Schema of scenario files, for editors"},
-    {"guest", cmd_guest, "a shell or a command in the guest that scenarios run in"},
-    {"clean", cmd_clean, "undo what a killed run left on this machine"},
-    {"bench", cmd_bench, "measure boot, overhead and memory"},
-    {"inner", cmd_inner, NULL},
-    {"help", cmd_help, "this text"},
+	{ "run", cmd_run, "run scenarios and judge them" },
+	{ "check", cmd_check, "check scenario files, without a lab" },
+	{ "plan", cmd_plan, "print what a scenario becomes: its plan as JSON" },
+	{ "judge", cmd_judge, "judge a case or a run again, from its files" },
+	{ "report", cmd_report, "print the report of a run: text, json, junit" },
+	{ "list", cmd_list, "list faults, scenarios, profiles, events, statuses, steps, capabilities" },
+	{ "schema", cmd_schema, "print the JSON Schema of scenario files, for editors" },
+	{ "guest", cmd_guest, "a shell or a command in the guest that scenarios run in" },
+	{ "clean", cmd_clean, "undo what a killed run left on this machine" },
+	{ "bench", cmd_bench, "measure boot, overhead and memory" },
+	{ "inner", cmd_inner, NULL },
+	{ "help", cmd_help, "this text" },
 };
 
 static void print_help(FILE *out)

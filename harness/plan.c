@@ -12,7 +12,7 @@ const json_t *plan_find(const json_t *plan, const char *array, const char *name)
 	size_t i;
 	json_t *object;
 
-	json_array_foreach (json_object_get(plan, array), i, object) {
+	json_array_foreach(json_object_get(plan, array), i, object) {
 		const char *s = json_str(object, "name");
 
 		if (s && name && !strcmp(s, name))
@@ -31,7 +31,7 @@ static const json_t *find_step(const json_t *steps, int n)
 	size_t i;
 	json_t *step;
 
-	json_array_foreach (steps, i, step) {
+	json_array_foreach(steps, i, step) {
 		const json_t *inner;
 
 		if (json_int(step, "n", 0) == n)
@@ -116,14 +116,14 @@ static int plan_fill(struct planner *p)
 int plan_make(const struct scenario_case *c, const struct plan_options *o, json_t **ret_plan, struct error *e)
 {
 	struct planner p = {
-	    .doc = c->doc,
-	    .o = o,
-	    .e = e,
-	    .plan = plan_head(c, o),
-	    .pairs = json_object(),
-	    .posts = json_object(),
-	    .room = json_object(),
-	    .traffic = json_object(),
+		.doc = c->doc,
+		.o = o,
+		.e = e,
+		.plan = plan_head(c, o),
+		.pairs = json_object(),
+		.posts = json_object(),
+		.room = json_object(),
+		.traffic = json_object(),
 	};
 	int rc = plan_fill(&p);
 

@@ -16,11 +16,11 @@
 #define LINK_MTU_MIN 576
 #define LINK_MTU_MAX 9600
 
-static const char *const cap_names[] = {"max_send_wr", "max_recv_wr", "max_send_sge", "max_recv_sge", "max_inline_data"};
+static const char *const cap_names[] = { "max_send_wr", "max_recv_wr", "max_send_sge", "max_recv_sge", "max_inline_data" };
 static const char *const attr_names[] = {
-    "timeout",    "retry_cnt", "rnr_retry", "min_rnr_timer", "path_mtu", "max_rd_atomic", "max_dest_rd_atomic",
-    "pkey_index", "gid_index", "hop_limit", "traffic_class", "sl",       "flow_label",    "access",
-    "sq_psn",     "rq_psn",    "qkey",
+	"timeout",    "retry_cnt", "rnr_retry", "min_rnr_timer", "path_mtu", "max_rd_atomic", "max_dest_rd_atomic",
+	"pkey_index", "gid_index", "hop_limit", "traffic_class", "sl",       "flow_label",    "access",
+	"sq_psn",     "rq_psn",    "qkey",
 };
 
 static bool listed(const char *const *names, size_t n, const char *name)
@@ -115,14 +115,14 @@ static int block_put(struct planner *p, json_t *qp, const char *where, const jso
 	json_t *value;
 	int rc;
 
-	json_object_foreach ((json_t *)block, name, value) {
+	json_object_foreach((json_t *)block, name, value) {
 		if (json_object_get(p->agents, name) && json_is_object(value))
 			continue;
 		rc = value_put(p, qp, where, name, value);
 		if (rc)
 			return rc;
 	}
-	json_object_foreach (json_object_get(block, agent), name, value) {
+	json_object_foreach(json_object_get(block, agent), name, value) {
 		rc = value_put(p, qp, where, name, value);
 		if (rc)
 			return rc;
@@ -179,7 +179,7 @@ static int setting_parse(struct planner *p, const char *text, struct setting *re
 	if (!equals || !equals[1] || (!link && strncmp(text, "qp.", 3)))
 		return error_set(p->e, -EINVAL,
 				 "--set %s: wanted is qp.ATTRIBUTE=VALUE, qp.AGENT.ATTRIBUTE=VALUE or link.mtu=VALUE", text);
-	*ret = (struct setting){.value = equals + 1, .link = link};
+	*ret = (struct setting){ .value = equals + 1, .link = link };
 	dot = strchr(text, '.') + 1;
 	last = memrchr(dot, '.', (size_t)(equals - dot));
 	if (last && last - dot < (int)sizeof(ret->agent))
@@ -266,7 +266,7 @@ static bool at_names(const struct planner *p, const json_t *at, const json_t *qp
 	size_t i;
 	json_t *item;
 
-	json_array_foreach (at, i, item) {
+	json_array_foreach(at, i, item) {
 		const char *text = json_string_value(item), *dot;
 
 		if (!text)
@@ -291,7 +291,7 @@ static void raise_caps(const struct planner *p, json_t *qp, const json_t *steps)
 	json_t *cap = json_object_get(qp, "cap"), *step;
 	size_t i;
 
-	json_array_foreach (steps, i, step) {
+	json_array_foreach(steps, i, step) {
 		const char *what = json_str(step, "do");
 		bool accepted = !json_object_get(step, "returns") || json_has(step, "returns", "0");
 
@@ -340,7 +340,7 @@ int plan_link(struct planner *p)
 	/* A path MTU that the link cannot carry is a fault of its own; nobody gets it by merely asking for a large one. */
 	if (!mtu) {
 		mtu = LINK_MTU;
-		json_array_foreach (p->qps, i, qp)
+		json_array_foreach(p->qps, i, qp)
 			if (json_int(json_object_get(qp, "attr"), "path_mtu", 0) > 1024)
 				mtu = LINK_MTU_JUMBO;
 	}

@@ -43,7 +43,7 @@ static bool names_qp(const json_t *names, const json_t *qp)
 	size_t i;
 	json_t *item;
 
-	json_array_foreach (names, i, item) {
+	json_array_foreach(names, i, item) {
 		const char *text = json_string_value(item);
 		size_t len = strlen(name), peer_len = strlen(peer);
 
@@ -62,7 +62,7 @@ static uint64_t timers(const struct planner *p, const json_t *names)
 	size_t i;
 	json_t *qp;
 
-	json_array_foreach (p->qps, i, qp) {
+	json_array_foreach(p->qps, i, qp) {
 		uint64_t ns = timers_of(p, qp);
 
 		of_all = max_u64(of_all, ns);
@@ -92,7 +92,7 @@ static uint64_t expect_time(struct planner *p, const json_t *step)
 	json_t *choice;
 
 	ns += SLACK_NS + p->fault_ns + (uint64_t)json_int(step, "for_ns", 0);
-	json_array_foreach (json_object_get(step, "any"), i, choice)
+	json_array_foreach(json_object_get(step, "any"), i, choice)
 		ns = max_u64(ns, expect_time(p, choice));
 	return ns;
 }
@@ -119,7 +119,7 @@ static uint64_t members_time(const json_t *step)
 	size_t i;
 	json_t *member;
 
-	json_array_foreach (json_object_get(step, "steps"), i, member)
+	json_array_foreach(json_object_get(step, "steps"), i, member)
 		ns += (uint64_t)json_int(member, "deadline_ns", 0);
 	return ns * max_u64((uint64_t)json_int(step, "times", 1), 1);
 }
@@ -160,11 +160,11 @@ static const struct step_time {
 	const char *name;
 	uint64_t (*time)(struct planner *p, const json_t *step);
 } step_times[] = {
-    {"allow", one_call_time},   {"clear", one_call_time},    {"connect", connect_time}, {"create", one_call_time},
-    {"destroy", one_call_time}, {"exchange", one_call_time}, {"expect", expect_time},   {"fault", one_call_time},
-    {"modify", one_call_time},  {"poll", one_call_time},     {"post", post_time},       {"post_recv", post_time},
-    {"recover", recover_time},  {"remember", one_call_time}, {"repeat", group_time},    {"together", group_time},
-    {"traffic", traffic_time},  {"wait", wait_time},
+	{ "allow", one_call_time },   { "clear", one_call_time },    { "connect", connect_time }, { "create", one_call_time },
+	{ "destroy", one_call_time }, { "exchange", one_call_time }, { "expect", expect_time },   { "fault", one_call_time },
+	{ "modify", one_call_time },  { "poll", one_call_time },     { "post", post_time },       { "post_recv", post_time },
+	{ "recover", recover_time },  { "remember", one_call_time }, { "repeat", group_time },    { "together", group_time },
+	{ "traffic", traffic_time },  { "wait", wait_time },
 };
 
 uint64_t plan_deadline(struct planner *p, const json_t *step)
@@ -184,7 +184,7 @@ uint64_t plan_budget(const json_t *steps)
 	size_t i;
 	json_t *step;
 
-	json_array_foreach (steps, i, step)
+	json_array_foreach(steps, i, step)
 		ns += (uint64_t)json_int(step, "deadline_ns", 0);
 	return max_u64(ns, BUDGET_MIN_NS);
 }

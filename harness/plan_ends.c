@@ -55,7 +55,7 @@ static bool is_pair(const struct planner *p, const char *name)
 	const char *key;
 	json_t *pair;
 
-	json_object_foreach (p->pairs, key, pair)
+	json_object_foreach(p->pairs, key, pair)
 		if (!strcmp(json_str(pair, "of"), name))
 			return true;
 	return false;
@@ -63,11 +63,11 @@ static bool is_pair(const struct planner *p, const char *name)
 
 static int end_parse(struct planner *p, const char *text, struct end *end)
 {
-	char *part[3] = {NULL, NULL, NULL}, *at, *rest, *s;
+	char *part[3] = { NULL, NULL, NULL }, *at, *rest, *s;
 	size_t n = 0;
 	bool pair;
 
-	*end = (struct end){.index = NO_INDEX};
+	*end = (struct end){ .index = NO_INDEX };
 	if (snprintf(end->text, sizeof(end->text), "%s", text) >= (int)sizeof(end->text))
 		return error_set(p->e, -EINVAL, "'%.40s...' is too long for an end", text);
 	at = strchr(end->text, '@');
@@ -88,7 +88,7 @@ static int end_parse(struct planner *p, const char *text, struct end *end)
 		end->queue = part[--n];
 	pair = is_pair(p, end->head);
 	end->head_is_agent =
-	    strcmp(end->head, "*") && json_object_get(p->agents, end->head) && !(pair && (n > 1 || end->index != NO_INDEX));
+		strcmp(end->head, "*") && json_object_get(p->agents, end->head) && !(pair && (n > 1 || end->index != NO_INDEX));
 	if (strcmp(end->head, "*") && !pair && !end->head_is_agent)
 		return error_set(p->e, -EINVAL, "'%s': there is no pair and no agent called '%s'", text, end->head);
 	if (n > 2 || (end->head_is_agent && n > 1))
@@ -145,7 +145,7 @@ static int end_add(struct planner *p, const char *text, enum ends_how how, json_
 		return rc;
 	if (end.queue && (how == ENDS_QPS || how == ENDS_SRQS))
 		return error_set(p->e, -EINVAL, "'%s' is a queue where a QP is wanted", text);
-	json_array_foreach (p->qps, i, qp) {
+	json_array_foreach(p->qps, i, qp) {
 		if (!end_matches(p, &end, qp))
 			continue;
 		n++;
@@ -162,7 +162,7 @@ static const char *other_object(const struct planner *p, const char *text, enum 
 {
 	static const struct {
 		const char *prefix, *array;
-	} kinds[] = {{"cq.", "cqs"}, {"srq.", "srqs"}, {"mr.", "mrs"}, {"pd.", "pds"}};
+	} kinds[] = { { "cq.", "cqs" }, { "srq.", "srqs" }, { "mr.", "mrs" }, { "pd.", "pds" } };
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		size_t len = strlen(kinds[i].prefix);
@@ -185,7 +185,7 @@ int plan_ends(struct planner *p, const json_t *list, enum ends_how how, json_t *
 	size_t i;
 	int rc = 0;
 
-	json_array_foreach (list, i, item) {
+	json_array_foreach(list, i, item) {
 		const char *text = json_string_value(item), *other;
 
 		if (!text) {
@@ -221,7 +221,7 @@ int plan_used_by(struct planner *p, const json_t *object, json_t **ret)
 
 static bool pair_matches(const struct planner *p, const char *text, const char *instance, const json_t *pair)
 {
-	struct end end = {.index = NO_INDEX};
+	struct end end = { .index = NO_INDEX };
 	const char *agent;
 	size_t i;
 	json_t *item;
@@ -233,7 +233,7 @@ static bool pair_matches(const struct planner *p, const char *text, const char *
 	if (!strcmp(end.text, json_str(pair, "of")))
 		return end.index == NO_INDEX || end.index == ALL_INDICES || end.index == json_int(pair, "index", 0);
 	agent = json_object_get(p->agents, text) ? text : NULL;
-	json_array_foreach (json_object_get(pair, "ends"), i, item)
+	json_array_foreach(json_object_get(pair, "ends"), i, item)
 		if (agent && !strcmp(agent, json_string_value(item)))
 			return true;
 	return false;
@@ -246,15 +246,15 @@ int plan_pairs(struct planner *p, const json_t *list, json_t **ret)
 	size_t i;
 
 	if (!list) {
-		json_object_foreach (p->pairs, instance, pair)
+		json_object_foreach(p->pairs, instance, pair)
 			json_array_append_new(names, json_string(instance));
 		*ret = names;
 		return 0;
 	}
-	json_array_foreach (list, i, item) {
+	json_array_foreach(list, i, item) {
 		size_t before = json_array_size(names);
 
-		json_object_foreach (p->pairs, instance, pair)
+		json_object_foreach(p->pairs, instance, pair)
 			if (pair_matches(p, json_string_value(item), instance, pair))
 				append_once(names, json_string(instance));
 		if (json_array_size(names) == before && !json_array_has(names, json_string_value(item))) {
@@ -269,7 +269,7 @@ int plan_pairs(struct planner *p, const json_t *list, json_t **ret)
 /* What each QP has unless the file says otherwise. */
 static bool is_own_object(const char *suffix)
 {
-	static const char *const suffixes[] = {".scq", ".rcq", ".tx", ".rx", ".mem", ".trf"};
+	static const char *const suffixes[] = { ".scq", ".rcq", ".tx", ".rx", ".mem", ".trf" };
 
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++)
 		if (!strcmp(suffix, suffixes[i]))
@@ -335,13 +335,13 @@ int plan_refs(struct planner *p, json_t *value)
 	int rc = 0;
 
 	if (json_is_array(value)) {
-		json_array_foreach (value, i, member)
+		json_array_foreach(value, i, member)
 			if (!rc)
 				rc = plan_refs(p, member);
 	} else if (json_is_object(value)) {
 		if (json_str(value, "ref"))
 			return ref_name(p, value);
-		json_object_foreach (value, key, member)
+		json_object_foreach(value, key, member)
 			if (!rc)
 				rc = plan_refs(p, member);
 	}

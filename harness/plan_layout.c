@@ -36,7 +36,7 @@ static uint64_t longest_of(const json_t *step)
 		return 0;
 	if (!strcmp(what, "post_recv") || (!strcmp(what, "post") && op && !strncmp(op, "SEND", 4)))
 		longest = (uint64_t)json_int(step, "size", PLAN_POST_BYTES);
-	json_array_foreach (json_object_get(step, "chain"), i, member)
+	json_array_foreach(json_object_get(step, "chain"), i, member)
 		longest = max_u64(longest, (uint64_t)json_int(member, "size", PLAN_POST_BYTES));
 	if ((!strcmp(what, "traffic") && !json_object_get(step, "stop")) || !strcmp(what, "recover"))
 		if (!json_object_get(check, "ops") || json_has(check, "ops", "SEND") || json_has(check, "ops", "SEND_WITH_IMM"))
@@ -50,7 +50,7 @@ uint64_t plan_longest_message(const json_t *steps)
 	size_t i;
 	json_t *step;
 
-	json_array_foreach (steps, i, step) {
+	json_array_foreach(steps, i, step) {
 		longest = max_u64(longest, longest_of(step));
 		longest = max_u64(longest, plan_longest_message(json_object_get(step, "steps")));
 	}
@@ -81,7 +81,7 @@ static uint64_t place_in_own(struct planner *p, const json_t *at, const char *ro
 	char name[160];
 
 	for (int pass = 0; pass < 2; pass++)
-		json_array_foreach (at, i, item) {
+		json_array_foreach(at, i, item) {
 			const char *qp = json_string_value(item);
 
 			snprintf(name, sizeof(name), "%s.%s", peers ? json_str(plan_qp(p->plan, qp), "peer") : qp, role);
@@ -117,7 +117,7 @@ static uint64_t member_size_max(const json_t *step)
 	size_t i;
 	json_t *member;
 
-	json_array_foreach (json_object_get(step, "members"), i, member)
+	json_array_foreach(json_object_get(step, "members"), i, member)
 		size = max_u64(size, (uint64_t)json_int(member, "size", 0));
 	return size;
 }
@@ -127,7 +127,7 @@ static bool touches_peer(const json_t *step)
 	size_t i;
 	json_t *member;
 
-	json_array_foreach (json_object_get(step, "members"), i, member)
+	json_array_foreach(json_object_get(step, "members"), i, member)
 		if (plan_op_is_remote(json_str(member, "op")))
 			return true;
 	return plan_op_is_remote(json_str(step, "op"));
@@ -135,7 +135,7 @@ static bool touches_peer(const json_t *step)
 
 static int place_replay(struct planner *p, json_t *step)
 {
-	static const char *const places[] = {"tag", "tx_off", "mem_off", "mem_step", "stride", "slots", "to"};
+	static const char *const places[] = { "tag", "tx_off", "mem_off", "mem_step", "stride", "slots", "to" };
 	const char *of = json_str(step, "replay");
 	const json_t *original = json_object_get(p->posts, of);
 
@@ -183,13 +183,13 @@ void plan_traffic_room(struct planner *p, const json_t *pairs, const json_t *tra
 	size_t i, k;
 	json_t *pair, *qp;
 
-	json_array_foreach (pairs, i, pair)
-		json_array_foreach (p->qps, k, qp) {
+	json_array_foreach(pairs, i, pair)
+		json_array_foreach(p->qps, k, qp) {
 			const char *name = json_str(qp, "name");
 
 			if (!strcmp(json_str(qp, "pair"), json_string_value(pair)))
 				json_object_set_new(
-				    p->traffic, name,
-				    json_integer((json_int_t)max_u64((uint64_t)json_int(p->traffic, name, 0), quarter)));
+					p->traffic, name,
+					json_integer((json_int_t)max_u64((uint64_t)json_int(p->traffic, name, 0), quarter)));
 		}
 }

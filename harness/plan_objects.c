@@ -18,7 +18,7 @@ static int add_agents(struct planner *p)
 	const char *name;
 	json_t *agent;
 
-	json_object_foreach ((json_t *)given, name, agent) {
+	json_object_foreach((json_t *)given, name, agent) {
 		const char *device = json_str(agent, "device");
 
 		json_object_set_new(p->agents, name, json_pack("{s:s}", "device", device ? device : name));
@@ -38,7 +38,7 @@ static json_t *qp_new(const char *pair, const char *agent, const char *peer)
 
 static int add_pair(struct planner *p, const char *of, const char *instance, int index, const json_t *given, json_t *ends)
 {
-	const char *end[2] = {json_string_value(json_array_get(ends, 0)), json_string_value(json_array_get(ends, 1))};
+	const char *end[2] = { json_string_value(json_array_get(ends, 0)), json_string_value(json_array_get(ends, 1)) };
 
 	if (!end[0] || !end[1] || json_array_size(ends) != 2)
 		return error_set(p->e, -EINVAL, "pair %s: ends must be two agents", of);
@@ -66,7 +66,7 @@ static int add_default_pair(struct planner *p)
 	json_t *agent;
 	int rc;
 
-	json_object_foreach (p->agents, name, agent)
+	json_object_foreach(p->agents, name, agent)
 		json_array_append_new(ends, json_string(name));
 	if (json_array_size(ends) == 2)
 		rc = add_pair(p, "p", "p", 0, NULL, ends);
@@ -85,7 +85,7 @@ static int add_pairs(struct planner *p)
 
 	if (!given)
 		return add_default_pair(p);
-	json_object_foreach ((json_t *)given, of, pair) {
+	json_object_foreach((json_t *)given, of, pair) {
 		/* `p: [a, b]` is short for `p: { ends: [a, b] }`. */
 		json_t *ends = json_is_array(pair) ? pair : json_object_get(pair, "ends");
 		int64_t count = json_int(pair, "count", 1);
@@ -129,11 +129,11 @@ static int add_pds(struct planner *p)
 	json_t *given, *qp;
 	size_t i;
 
-	json_object_foreach (p->agents, name, given)
+	json_object_foreach(p->agents, name, given)
 		json_array_append_new(p->pds, json_pack("{s:o,s:s}", "name", json_sprintf("%s.pd", name), "agent", name));
-	json_array_foreach (p->qps, i, qp)
+	json_array_foreach(p->qps, i, qp)
 		json_object_set_new(qp, "pd", json_sprintf("%s.pd", json_str(qp, "agent")));
-	json_object_foreach (json_object_get(p->doc, "pd"), name, given) {
+	json_object_foreach(json_object_get(p->doc, "pd"), name, given) {
 		json_t *used_by;
 		int rc = check_at(p, "pd", name, json_str(given, "at"));
 
@@ -142,7 +142,7 @@ static int add_pds(struct planner *p)
 		if (rc)
 			return rc;
 		json_array_append_new(p->pds, json_pack("{s:s,s:s}", "name", name, "agent", json_str(given, "at")));
-		json_array_foreach (p->qps, i, qp)
+		json_array_foreach(p->qps, i, qp)
 			if (uses(used_by, qp, "send"))
 				json_object_set_new(qp, "pd", json_string(name));
 		json_decref(used_by);
@@ -158,7 +158,7 @@ static json_t *pd_of(struct planner *p, const json_t *given, const json_t *used_
 
 	if (json_str(given, "pd"))
 		return json_string(json_str(given, "pd"));
-	json_array_foreach (p->qps, i, qp)
+	json_array_foreach(p->qps, i, qp)
 		if (uses(used_by, qp, "send") || uses(used_by, qp, "recv"))
 			return json_incref(json_object_get(qp, "pd"));
 	return json_sprintf("%s.pd", json_str(given, "at"));
@@ -184,7 +184,7 @@ static int add_named_cq(struct planner *p, const char *name, const json_t *given
 {
 	static const struct {
 		const char *queue, *key;
-	} sides[] = {{"send", "send_cq"}, {"recv", "recv_cq"}};
+	} sides[] = { { "send", "send_cq" }, { "recv", "recv_cq" } };
 	const char *poll = json_str(given, "poll"), *agent = json_str(given, "at");
 	int64_t requests = 0;
 	json_t *used_by, *qp;
@@ -195,13 +195,13 @@ static int add_named_cq(struct planner *p, const char *name, const json_t *given
 		rc = plan_used_by(p, given, &used_by);
 	if (rc)
 		return rc;
-	json_array_foreach (p->qps, i, qp) {
+	json_array_foreach(p->qps, i, qp) {
 		for (int s = 0; s < 2; s++) {
 			if (!uses(used_by, qp, sides[s].queue))
 				continue;
 			if (strcmp(json_str(qp, "agent"), agent)) {
-				rc =
-				    error_set(p->e, -EINVAL, "cq %s is at %s: %s cannot use it", name, agent, json_str(qp, "name"));
+				rc = error_set(p->e, -EINVAL, "cq %s is at %s: %s cannot use it", name, agent,
+					       json_str(qp, "name"));
 				break;
 			}
 			json_object_set_new(qp, sides[s].key, json_string(name));
@@ -232,13 +232,13 @@ static int add_cqs(struct planner *p)
 	json_t *given, *qp;
 	size_t i;
 
-	json_object_foreach (json_object_get(p->doc, "cq"), name, given) {
+	json_object_foreach(json_object_get(p->doc, "cq"), name, given) {
 		int rc = add_named_cq(p, name, given);
 
 		if (rc)
 			return rc;
 	}
-	json_array_foreach (p->qps, i, qp) {
+	json_array_foreach(p->qps, i, qp) {
 		add_own_cq(p, qp, "send_cq", "scq", "send");
 		add_own_cq(p, qp, "recv_cq", "rcq", "recv");
 	}
@@ -258,7 +258,7 @@ static int add_srqs(struct planner *p)
 	json_t *given, *qp;
 	size_t i;
 
-	json_object_foreach (json_object_get(p->doc, "srq"), name, given) {
+	json_object_foreach(json_object_get(p->doc, "srq"), name, given) {
 		json_t *used_by;
 		int rc = check_at(p, "srq", name, json_str(given, "at"));
 
@@ -272,7 +272,7 @@ static int add_srqs(struct planner *p)
 							 (json_int_t)json_int(given, "max_sge", 1), "fill", (int)srq_fill(given),
 							 "bytes", (json_int_t)json_int(given, "size", (int64_t)p->msg_bytes),
 							 "limit", (json_int_t)json_int(given, "limit", 0)));
-		json_array_foreach (p->qps, i, qp)
+		json_array_foreach(p->qps, i, qp)
 			if (uses(used_by, qp, "recv"))
 				json_object_set_new(qp, "srq", json_string(name));
 		json_decref(used_by);
@@ -285,7 +285,7 @@ static int add_named_mrs(struct planner *p)
 	const char *name;
 	json_t *given;
 
-	json_object_foreach (json_object_get(p->doc, "mr"), name, given) {
+	json_object_foreach(json_object_get(p->doc, "mr"), name, given) {
 		json_t *access = json_object_get(given, "access"), *used_by, *mr;
 		int rc = check_at(p, "mr", name, json_str(given, "at"));
 
@@ -366,10 +366,10 @@ static int check_agent_bytes(struct planner *p)
 	json_t *unused, *mr;
 	size_t i;
 
-	json_object_foreach (p->agents, agent, unused) {
+	json_object_foreach(p->agents, agent, unused) {
 		uint64_t bytes = 0;
 
-		json_array_foreach (p->mrs, i, mr)
+		json_array_foreach(p->mrs, i, mr)
 			if (!strcmp(json_str(mr, "agent"), agent))
 				bytes += (uint64_t)json_int(mr, "bytes", 0);
 		if (bytes > PLAN_AGENT_BYTES_MAX)
@@ -387,7 +387,7 @@ int plan_memory(struct planner *p)
 	size_t i;
 	json_t *qp, *srq;
 
-	json_array_foreach (p->qps, i, qp) {
+	json_array_foreach(p->qps, i, qp) {
 		uint64_t quarter = (uint64_t)json_int(p->traffic, json_str(qp, "name"), 0);
 
 		add_mr(p, qp, "qp", "tx", room_of(p, qp, "tx"), false);
@@ -397,7 +397,7 @@ int plan_memory(struct planner *p)
 		if (quarter)
 			add_mr(p, qp, "qp", "trf", 4 * quarter, true);
 	}
-	json_array_foreach (p->srqs, i, srq)
+	json_array_foreach(p->srqs, i, srq)
 		add_mr(p, srq, "srq", "rx", receive_bytes(json_int(srq, "depth", 0), (uint64_t)json_int(srq, "bytes", 0)), false);
 	return check_agent_bytes(p);
 }

@@ -62,7 +62,7 @@ static void skip_expect(struct planner *p, const json_t *step)
 		need(p, "cm", "cm events");
 	if (json_object_get(step, "phase"))
 		skip(p, "expect phase is not in this build");
-	json_array_foreach (json_object_get(step, "any"), i, choice)
+	json_array_foreach(json_object_get(step, "any"), i, choice)
 		skip_expect(p, choice);
 }
 
@@ -86,7 +86,7 @@ static void skip_post(struct planner *p, const json_t *step)
 		need(p, "mw", "post BIND_MW");
 	if (json_object_get(step, "addr"))
 		skip(p, "post addr is not in this build");
-	json_array_foreach (json_object_get(step, "members"), i, member)
+	json_array_foreach(json_object_get(step, "members"), i, member)
 		skip_post(p, member);
 }
 
@@ -95,7 +95,7 @@ static void skip_steps(struct planner *p, const json_t *steps)
 	size_t i;
 	json_t *step;
 
-	json_array_foreach (steps, i, step) {
+	json_array_foreach(steps, i, step) {
 		const char *what = json_str(step, "do");
 
 		if (!strcmp(what, "connect") && json_str(step, "by") && !strcmp(json_str(step, "by"), "cm"))
@@ -122,11 +122,11 @@ static void skip_objects(struct planner *p)
 	const char *name;
 	json_t *qp, *cq;
 
-	json_object_foreach (json_object_get(p->doc, "cq"), name, cq)
+	json_object_foreach(json_object_get(p->doc, "cq"), name, cq)
 		if (json_str(cq, "api") && !strcmp(json_str(cq, "api"), "extended"))
 			skip(p, "cq %s: api: extended is not in this build", name);
 
-	json_array_foreach (p->qps, i, qp) {
+	json_array_foreach(p->qps, i, qp) {
 		const char *type = json_str(qp, "type");
 
 		if (!strcmp(type, "UC"))
@@ -149,7 +149,7 @@ void plan_skip(struct planner *p)
 	size_t i;
 	json_t *item;
 
-	json_array_foreach (json_object_get(p->doc, "requires"), i, item)
+	json_array_foreach(json_object_get(p->doc, "requires"), i, item)
 		need(p, json_string_value(item), NULL);
 	skip_objects(p);
 	skip_steps(p, json_object_get(p->plan, "steps"));

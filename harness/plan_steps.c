@@ -60,7 +60,7 @@ static int resolve_names(struct planner *p, json_t *step, const char *key)
 		return name ? json_object_set_new(step, key, name) : -EINVAL;
 	}
 	out = json_array();
-	json_array_foreach (list, i, item) {
+	json_array_foreach(list, i, item) {
 		json_t *name = plan_object_name(p, json_string_value(item));
 
 		if (!name) {
@@ -86,7 +86,7 @@ static int do_connect(struct planner *p, json_t *step)
 
 static int do_create_destroy(struct planner *p, json_t *step)
 {
-	static const char *const keys[] = {"cq", "srq", "mr", "pd"};
+	static const char *const keys[] = { "cq", "srq", "mr", "pd" };
 	int rc = resolve_ends(p, step, "qp", ENDS_QPS);
 
 	for (size_t i = 0; !rc && i < sizeof(keys) / sizeof(*keys); i++)
@@ -124,7 +124,7 @@ static void chain_members(json_t *step, void (*defaults)(json_t *member))
 
 	if (!json_is_array(chain))
 		return;
-	json_array_foreach (chain, i, member) {
+	json_array_foreach(chain, i, member) {
 		if (json_str(step, "op"))
 			set_default(member, "op", json_incref(json_object_get(step, "op")));
 		defaults(member);
@@ -348,7 +348,7 @@ static int do_expect(struct planner *p, json_t *step)
 	int rc = resolve_ends(p, step, "at", ENDS_ANY);
 
 	observation_time(step);
-	json_array_foreach (json_object_get(step, "any"), i, choice) {
+	json_array_foreach(json_object_get(step, "any"), i, choice) {
 		if (!rc)
 			rc = do_expect(p, choice);
 	}
@@ -375,11 +375,11 @@ static const struct step_plan {
 	const char *name;
 	int (*plan)(struct planner *p, json_t *step);
 } step_plans[] = {
-    {"allow", do_expect},           {"clear", do_clear},       {"connect", do_connect}, {"create", do_create_destroy},
-    {"destroy", do_create_destroy}, {"exchange", do_exchange}, {"expect", do_expect},   {"fault", do_fault},
-    {"modify", do_modify},          {"poll", do_poll},         {"post", do_post},       {"post_recv", do_post_recv},
-    {"recover", do_recover},        {"remember", do_remember}, {"repeat", do_repeat},   {"together", do_repeat},
-    {"traffic", do_traffic},        {"wait", do_wait},
+	{ "allow", do_expect },           { "clear", do_clear },       { "connect", do_connect }, { "create", do_create_destroy },
+	{ "destroy", do_create_destroy }, { "exchange", do_exchange }, { "expect", do_expect },   { "fault", do_fault },
+	{ "modify", do_modify },          { "poll", do_poll },         { "post", do_post },       { "post_recv", do_post_recv },
+	{ "recover", do_recover },        { "remember", do_remember }, { "repeat", do_repeat },   { "together", do_repeat },
+	{ "traffic", do_traffic },        { "wait", do_wait },
 };
 
 static int plan_one(struct planner *p, const json_t *in, json_t *out)
@@ -413,7 +413,7 @@ int plan_steps(struct planner *p, const json_t *in, json_t *out)
 	size_t i;
 	json_t *step;
 
-	json_array_foreach (in, i, step) {
+	json_array_foreach(in, i, step) {
 		int rc = plan_one(p, step, out);
 
 		if (rc)

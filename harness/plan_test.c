@@ -15,13 +15,13 @@
 
 static json_t *make(const json_t *input, struct error *e)
 {
-	const char *set[16] = {NULL};
+	const char *set[16] = { NULL };
 	struct scenario_case c = {
-	    .id = (char *)json_str(input, "id"),
-	    .sweep = json_object_get(input, "sweep"),
-	    .doc = json_object_get(input, "doc"),
+		.id = (char *)json_str(input, "id"),
+		.sweep = json_object_get(input, "sweep"),
+		.doc = json_object_get(input, "doc"),
 	};
-	struct plan_options o = {.seed = json_u64(input, "seed", 1), .set = set, .file = "scenarios/t.yaml"};
+	struct plan_options o = { .seed = json_u64(input, "seed", 1), .set = set, .file = "scenarios/t.yaml" };
 	json_t *plan = NULL;
 
 	for (size_t i = 0; i < json_array_size(json_object_get(input, "set")) && i < 15; i++)
@@ -32,7 +32,7 @@ static json_t *make(const json_t *input, struct error *e)
 
 static void check_golden(const char *path)
 {
-	struct error e = {""};
+	struct error e = { "" };
 	json_t *input = NULL, *expected = NULL, *plan;
 	char golden[512];
 	bool equal;
@@ -88,33 +88,33 @@ static json_t *input_of(const char *head, const char *steps)
 static const struct end_row {
 	const char *head, *key, *end, *expected; /* expected: names, or "!" and a part of the error */
 } end_rows[] = {
-    {"", "modify", "a", "p.a"},
-    {"", "modify", "p.b", "p.b"},
-    {"", "modify", "*", "p.a p.b"},
-    {"", "modify", "*.b", "p.b"},
-    {"", "modify", "a@1", "p.a@1"},
-    {"", "expect", "b.recv", "p.b.recv"},
-    {"", "expect", "p.b.recv", "p.b.recv"},
-    {"", "expect", "dev.a", "dev.a"},
-    {"", "modify", "b.recv", "!queue where a QP"},
-    {"", "modify", "c", "!no pair and no agent called 'c'"},
-    {"", "modify", "p.c", "!names no QP"},
-    {"", "modify", "p.a.b", "!no end"},
-    {"", "modify", "p..a", "!no end"},
-    {"", "modify", "p[x].a", "!no end"},
-    {TWO_PAIRS, "modify", "x", "ax.x"},
-    {TWO_PAIRS, "modify", "ay.a", "ay.a"},
-    {TWO_PAIRS, "modify", "*.a", "ax.a ay.a"},
-    {TWO_PAIRS, "modify", "a", "!has 2 QPs"},
-    {TWO_PAIRS, "expect", "ax.a.send", "ax.a.send"},
-    {MANY, "modify", "p[1].a", "p[1].a"},
-    {MANY, "modify", "p[*].b", "p[0].b p[1].b p[2].b"},
-    {MANY, "modify", "*.b", "p[0].b p[1].b p[2].b"},
-    {MANY, "modify", "p.a", "!say which"},
-    {MANY, "modify", "p[3].a", "!names no QP"},
-    {MANY, "expect", "p[2].a.recv", "p[2].a.recv"},
-    {"\"srq\":{\"s\":{\"at\":\"b\",\"used_by\":[\"b\"]}}", "modify", "srq.s", "s"},
-    {"\"srq\":{\"s\":{\"at\":\"b\",\"used_by\":[\"b\"]}}", "expect", "s", "s"},
+	{ "", "modify", "a", "p.a" },
+	{ "", "modify", "p.b", "p.b" },
+	{ "", "modify", "*", "p.a p.b" },
+	{ "", "modify", "*.b", "p.b" },
+	{ "", "modify", "a@1", "p.a@1" },
+	{ "", "expect", "b.recv", "p.b.recv" },
+	{ "", "expect", "p.b.recv", "p.b.recv" },
+	{ "", "expect", "dev.a", "dev.a" },
+	{ "", "modify", "b.recv", "!queue where a QP" },
+	{ "", "modify", "c", "!no pair and no agent called 'c'" },
+	{ "", "modify", "p.c", "!names no QP" },
+	{ "", "modify", "p.a.b", "!no end" },
+	{ "", "modify", "p..a", "!no end" },
+	{ "", "modify", "p[x].a", "!no end" },
+	{ TWO_PAIRS, "modify", "x", "ax.x" },
+	{ TWO_PAIRS, "modify", "ay.a", "ay.a" },
+	{ TWO_PAIRS, "modify", "*.a", "ax.a ay.a" },
+	{ TWO_PAIRS, "modify", "a", "!has 2 QPs" },
+	{ TWO_PAIRS, "expect", "ax.a.send", "ax.a.send" },
+	{ MANY, "modify", "p[1].a", "p[1].a" },
+	{ MANY, "modify", "p[*].b", "p[0].b p[1].b p[2].b" },
+	{ MANY, "modify", "*.b", "p[0].b p[1].b p[2].b" },
+	{ MANY, "modify", "p.a", "!say which" },
+	{ MANY, "modify", "p[3].a", "!names no QP" },
+	{ MANY, "expect", "p[2].a.recv", "p[2].a.recv" },
+	{ "\"srq\":{\"s\":{\"at\":\"b\",\"used_by\":[\"b\"]}}", "modify", "srq.s", "s" },
+	{ "\"srq\":{\"s\":{\"at\":\"b\",\"used_by\":[\"b\"]}}", "expect", "s", "s" },
 };
 
 static void test_ends(void)
@@ -122,14 +122,14 @@ static void test_ends(void)
 	for (size_t i = 0; i < sizeof(end_rows) / sizeof(*end_rows); i++) {
 		const struct end_row *r = &end_rows[i];
 		char step[256], seen[256] = "";
-		struct error e = {""};
+		struct error e = { "" };
 		json_t *input, *plan, *name;
 		size_t k;
 
 		snprintf(step, sizeof(step), "{\"do\":\"%s\",\"line\":7,\"at\":[\"%s\"]}", r->key, r->end);
 		input = input_of(r->head, step);
 		plan = make(input, &e);
-		json_array_foreach (json_object_get(plan_step(plan, 1), "at"), k, name)
+		json_array_foreach(json_object_get(plan_step(plan, 1), "at"), k, name)
 			snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen), "%s%s", k ? " " : "", json_string_value(name));
 		if (*r->expected == '!')
 			ROW_ASSERT(!plan && strstr(e.text, r->expected + 1) && strstr(e.text, "t.yaml:7"), "%s: '%s'", r->end,
@@ -147,31 +147,31 @@ static const struct set_row {
 	int64_t value;
 	const char *error;
 } set_rows[] = {
-    {"qp.timeout=18", "p.a", "timeout", 18, NULL},
-    {"qp.timeout=18", "p.b", "timeout", 18, NULL},
-    {"qp.a.retry_cnt=3", "p.a", "retry_cnt", 3, NULL},
-    {"qp.a.retry_cnt=3", "p.b", "retry_cnt", 5, NULL},
-    {"qp.path_mtu=4KiB", "p.b", "path_mtu", 4096, NULL},
-    {"qp.sq_psn=0xfffff0", "p.a", "sq_psn", 0xfffff0, NULL},
-    {"qp.timeout=32", NULL, NULL, 0, "0 to 31"},
-    {"qp.path_mtu=1000", NULL, NULL, 0, "256, 512"},
-    {"qp.tmieout=1", NULL, NULL, 0, "'tmieout' is no attribute"},
-    {"qp.c.timeout=1", NULL, NULL, 0, "no agent 'c'"},
-    {"qp.dest_qpn=1", NULL, NULL, 0, "no attribute"},
-    {"timeout=1", NULL, NULL, 0, "wanted is"},
-    {"qp.timeout", NULL, NULL, 0, "wanted is"},
-    {"qp.timeout=", NULL, NULL, 0, "wanted is"},
-    {"qp.timeout=x", NULL, NULL, 0, "'x' is no value"},
-    {"link.mtu=4200", NULL, NULL, 0, NULL},
-    {"link.mtu=9", NULL, NULL, 0, "576 to 9600"},
-    {"link.loss=9", NULL, NULL, 0, "only the mtu"},
+	{ "qp.timeout=18", "p.a", "timeout", 18, NULL },
+	{ "qp.timeout=18", "p.b", "timeout", 18, NULL },
+	{ "qp.a.retry_cnt=3", "p.a", "retry_cnt", 3, NULL },
+	{ "qp.a.retry_cnt=3", "p.b", "retry_cnt", 5, NULL },
+	{ "qp.path_mtu=4KiB", "p.b", "path_mtu", 4096, NULL },
+	{ "qp.sq_psn=0xfffff0", "p.a", "sq_psn", 0xfffff0, NULL },
+	{ "qp.timeout=32", NULL, NULL, 0, "0 to 31" },
+	{ "qp.path_mtu=1000", NULL, NULL, 0, "256, 512" },
+	{ "qp.tmieout=1", NULL, NULL, 0, "'tmieout' is no attribute" },
+	{ "qp.c.timeout=1", NULL, NULL, 0, "no agent 'c'" },
+	{ "qp.dest_qpn=1", NULL, NULL, 0, "no attribute" },
+	{ "timeout=1", NULL, NULL, 0, "wanted is" },
+	{ "qp.timeout", NULL, NULL, 0, "wanted is" },
+	{ "qp.timeout=", NULL, NULL, 0, "wanted is" },
+	{ "qp.timeout=x", NULL, NULL, 0, "'x' is no value" },
+	{ "link.mtu=4200", NULL, NULL, 0, NULL },
+	{ "link.mtu=9", NULL, NULL, 0, "576 to 9600" },
+	{ "link.loss=9", NULL, NULL, 0, "only the mtu" },
 };
 
 static void test_set(void)
 {
 	for (size_t i = 0; i < sizeof(set_rows) / sizeof(*set_rows); i++) {
 		const struct set_row *r = &set_rows[i];
-		struct error e = {""};
+		struct error e = { "" };
 		json_t *input = input_of("", "{\"do\":\"connect\",\"line\":1}"), *plan;
 
 		json_object_set_new(input, "set", json_pack("[s]", r->set));
@@ -191,29 +191,29 @@ static void test_set(void)
 static const struct skip_row {
 	const char *head, *steps, *reason; /* NULL: it runs */
 } skip_rows[] = {
-    {"", "{\"do\":\"connect\",\"line\":1}", NULL},
-    {"\"requires\":[\"kernel >= 6.5\",\"srq\"]", "{\"do\":\"connect\",\"line\":1}", NULL},
-    {"\"requires\":[\"wire\"]", "{\"do\":\"connect\",\"line\":1}", "wire"},
-    {"\"requires\":[\"magic\"]", "{\"do\":\"connect\",\"line\":1}", "magic"},
-    {"", "{\"do\":\"connect\",\"line\":1,\"by\":\"cm\"}", "rdma_cm"},
-    {"", "{\"do\":\"fault\",\"line\":1,\"fault\":\"wire\",\"args\":{\"action\":\"drop\"}}", "wire"},
-    {"", "{\"do\":\"fault\",\"line\":1,\"fault\":\"moon_phase\",\"args\":{}}", "moon_phase"},
-    {"", "{\"do\":\"expect\",\"line\":1,\"packets\":{\"from\":\"a\"},\"count\":4}", "wire"},
-    {"", "{\"do\":\"expect\",\"line\":1,\"any\":[{\"cm\":{\"none\":true}},{\"qp\":\"ERR\"}]}", "rdma_cm"},
-    {"", "{\"do\":\"recover\",\"line\":1,\"path\":\"cm\"}", "rdma_cm"},
-    {"", "{\"do\":\"recover\",\"line\":1,\"path\":\"sqd\"}", "sqd"},
-    {"", "{\"do\":\"recover\",\"line\":1,\"path\":\"recreate\"}", NULL},
-    {"", "{\"do\":\"repeat\",\"line\":1,\"times\":2,\"steps\":[{\"do\":\"recover\",\"line\":2,\"path\":\"cm\"}]}", "rdma_cm"},
-    {"\"qp\":{\"type\":\"UD\"}", "{\"do\":\"connect\",\"line\":1}", "UD"},
-    {"\"qp\":{\"type\":\"UC\"}", "{\"do\":\"connect\",\"line\":1}", NULL},
-    {"\"mw\":{\"w\":{\"at\":\"a\"}}", "{\"do\":\"connect\",\"line\":1}", "windows"},
+	{ "", "{\"do\":\"connect\",\"line\":1}", NULL },
+	{ "\"requires\":[\"kernel >= 6.5\",\"srq\"]", "{\"do\":\"connect\",\"line\":1}", NULL },
+	{ "\"requires\":[\"wire\"]", "{\"do\":\"connect\",\"line\":1}", "wire" },
+	{ "\"requires\":[\"magic\"]", "{\"do\":\"connect\",\"line\":1}", "magic" },
+	{ "", "{\"do\":\"connect\",\"line\":1,\"by\":\"cm\"}", "rdma_cm" },
+	{ "", "{\"do\":\"fault\",\"line\":1,\"fault\":\"wire\",\"args\":{\"action\":\"drop\"}}", "wire" },
+	{ "", "{\"do\":\"fault\",\"line\":1,\"fault\":\"moon_phase\",\"args\":{}}", "moon_phase" },
+	{ "", "{\"do\":\"expect\",\"line\":1,\"packets\":{\"from\":\"a\"},\"count\":4}", "wire" },
+	{ "", "{\"do\":\"expect\",\"line\":1,\"any\":[{\"cm\":{\"none\":true}},{\"qp\":\"ERR\"}]}", "rdma_cm" },
+	{ "", "{\"do\":\"recover\",\"line\":1,\"path\":\"cm\"}", "rdma_cm" },
+	{ "", "{\"do\":\"recover\",\"line\":1,\"path\":\"sqd\"}", "sqd" },
+	{ "", "{\"do\":\"recover\",\"line\":1,\"path\":\"recreate\"}", NULL },
+	{ "", "{\"do\":\"repeat\",\"line\":1,\"times\":2,\"steps\":[{\"do\":\"recover\",\"line\":2,\"path\":\"cm\"}]}", "rdma_cm" },
+	{ "\"qp\":{\"type\":\"UD\"}", "{\"do\":\"connect\",\"line\":1}", "UD" },
+	{ "\"qp\":{\"type\":\"UC\"}", "{\"do\":\"connect\",\"line\":1}", NULL },
+	{ "\"mw\":{\"w\":{\"at\":\"a\"}}", "{\"do\":\"connect\",\"line\":1}", "windows" },
 };
 
 static void test_skip(void)
 {
 	for (size_t i = 0; i < sizeof(skip_rows) / sizeof(*skip_rows); i++) {
 		const struct skip_row *r = &skip_rows[i];
-		struct error e = {""};
+		struct error e = { "" };
 		json_t *input = input_of(r->head, r->steps), *plan = make(input, &e);
 		const char *skip = json_str(plan, "skip");
 
@@ -252,7 +252,7 @@ static void test_places_do_not_overlap(void)
 				    "{\"do\":\"repeat\",\"line\":4,\"times\":3,\"steps\":[{\"do\":\"post\",\"line\":5,\"at\":["
 				    "\"b\"],\"op\":\"WRITE\",\"size\":65,\"count\":2}]},"
 				    "{\"do\":\"post\",\"line\":6,\"at\":[\"a\"],\"op\":\"CMP_AND_SWP\"}";
-	struct error e = {""};
+	struct error e = { "" };
 	json_t *input = input_of("", steps), *plan = make(input, &e), *mr;
 	struct area areas[64];
 	size_t n = 0, k;
@@ -262,7 +262,7 @@ static void test_places_do_not_overlap(void)
 		const json_t *step = plan_step(plan, i);
 		json_t *qp;
 
-		json_array_foreach (json_object_get(step, "at"), k, qp) {
+		json_array_foreach(json_object_get(step, "at"), k, qp) {
 			area_add(areas, &n, json_string_value(qp), "tx", step, "tx_off");
 			area_add(areas, &n, json_str(plan_qp(plan, json_string_value(qp)), "peer"), "mem", step, "mem_off");
 		}
@@ -282,7 +282,7 @@ static void test_places_do_not_overlap(void)
 
 static void test_psns(void)
 {
-	struct error e = {""};
+	struct error e = { "" };
 	int64_t last = -1;
 	unsigned same = 0;
 
@@ -306,26 +306,27 @@ static void test_psns(void)
 static const struct refused_row {
 	const char *head, *steps, *error;
 } refused_rows[] = {
-    {"\"pairs\":{\"p\":{\"ends\":[\"a\",\"b\"],\"count\":64}}", "{\"do\":\"traffic\",\"line\":1,\"ops\":[\"SEND\"],\"size\":65536}",
-     "MiB"},
-    {"\"pairs\":{\"p\":{\"ends\":[\"a\",\"a\"]}}", "{\"do\":\"connect\",\"line\":1}", "both ends"},
-    {"\"pairs\":{\"p\":{\"ends\":[\"a\",\"z\"]}}", "{\"do\":\"connect\",\"line\":1}", "no agent 'z'"},
-    {"\"agents\":{\"a\":{},\"b\":{},\"c\":{}}", "{\"do\":\"connect\",\"line\":1}", "pairs must be named"},
-    {"\"cq\":{\"rx\":{\"at\":\"a\",\"used_by\":[\"b.recv\"]}}", "{\"do\":\"connect\",\"line\":1}", "cannot use it"},
-    {"\"mr\":{\"m\":{\"at\":\"c\"}}", "{\"do\":\"connect\",\"line\":1}", "no agent 'c'"},
-    {"", "{\"do\":\"fly\",\"line\":3}", "t.yaml:3: there is no step 'fly'"},
-    {"", "{\"do\":\"post\",\"line\":4,\"at\":[\"a\"],\"op\":\"WRITE\",\"replay\":\"w\"}", "no post before it is called 'w'"},
-    {"", "{\"do\":\"destroy\",\"line\":4,\"mr\":[\"pool\"]}", "no object 'pool'"},
-    {"", "{\"do\":\"post\",\"line\":4,\"at\":[\"a\"],\"op\":\"WRITE\",\"count\":{\"ref\":\"c.max_send_wr\",\"add\":0}}", "'c'"},
-    {"", "{\"do\":\"recover\",\"line\":4,\"pair\":[\"q\"],\"path\":\"reset\"}", "no pair 'q'"},
-    {"\"qp\":{\"timeout\":{\"ref\":\"a.x\",\"add\":0}}", "{\"do\":\"connect\",\"line\":1}", "not known"},
+	{ "\"pairs\":{\"p\":{\"ends\":[\"a\",\"b\"],\"count\":64}}",
+	  "{\"do\":\"traffic\",\"line\":1,\"ops\":[\"SEND\"],\"size\":65536}", "MiB" },
+	{ "\"pairs\":{\"p\":{\"ends\":[\"a\",\"a\"]}}", "{\"do\":\"connect\",\"line\":1}", "both ends" },
+	{ "\"pairs\":{\"p\":{\"ends\":[\"a\",\"z\"]}}", "{\"do\":\"connect\",\"line\":1}", "no agent 'z'" },
+	{ "\"agents\":{\"a\":{},\"b\":{},\"c\":{}}", "{\"do\":\"connect\",\"line\":1}", "pairs must be named" },
+	{ "\"cq\":{\"rx\":{\"at\":\"a\",\"used_by\":[\"b.recv\"]}}", "{\"do\":\"connect\",\"line\":1}", "cannot use it" },
+	{ "\"mr\":{\"m\":{\"at\":\"c\"}}", "{\"do\":\"connect\",\"line\":1}", "no agent 'c'" },
+	{ "", "{\"do\":\"fly\",\"line\":3}", "t.yaml:3: there is no step 'fly'" },
+	{ "", "{\"do\":\"post\",\"line\":4,\"at\":[\"a\"],\"op\":\"WRITE\",\"replay\":\"w\"}", "no post before it is called 'w'" },
+	{ "", "{\"do\":\"destroy\",\"line\":4,\"mr\":[\"pool\"]}", "no object 'pool'" },
+	{ "", "{\"do\":\"post\",\"line\":4,\"at\":[\"a\"],\"op\":\"WRITE\",\"count\":{\"ref\":\"c.max_send_wr\",\"add\":0}}",
+	  "'c'" },
+	{ "", "{\"do\":\"recover\",\"line\":4,\"pair\":[\"q\"],\"path\":\"reset\"}", "no pair 'q'" },
+	{ "\"qp\":{\"timeout\":{\"ref\":\"a.x\",\"add\":0}}", "{\"do\":\"connect\",\"line\":1}", "not known" },
 };
 
 static void test_refused(void)
 {
 	for (size_t i = 0; i < sizeof(refused_rows) / sizeof(*refused_rows); i++) {
 		const struct refused_row *r = &refused_rows[i];
-		struct error e = {""};
+		struct error e = { "" };
 		json_t *input = input_of(r->head, r->steps), *plan = make(input, &e);
 
 		ROW_ASSERT(!plan && strstr(e.text, r->error), "%s: '%s'", r->steps, e.text);
@@ -338,24 +339,26 @@ static const struct deadline_row {
 	const char *head, *step;
 	uint64_t min_ns, max_ns;
 } deadline_rows[] = {
-    {"\"qp\":{\"timeout\":18,\"retry_cnt\":6}", "{\"do\":\"expect\",\"line\":1,\"at\":[\"a\"],\"qp\":\"ERR\"}", 30000000000ULL,
-     60000000000ULL},
-    {"\"qp\":{\"timeout\":12,\"retry_cnt\":3}", "{\"do\":\"expect\",\"line\":1,\"at\":[\"a\"],\"qp\":\"ERR\"}", 5000000000ULL,
-     7000000000ULL},
-    {"\"qp\":{\"timeout\":0}", "{\"do\":\"expect\",\"line\":1,\"at\":[\"a\"],\"qp\":\"ERR\"}", 10000000000ULL, 20000000000ULL},
-    {"\"qp\":{\"rnr_retry\":7}", "{\"do\":\"expect\",\"line\":1,\"at\":[\"a\"],\"qp\":\"ERR\"}", 10000000000ULL, 20000000000ULL},
-    {"", "{\"do\":\"expect\",\"line\":1,\"at\":[\"a\"],\"qp\":\"ERR\",\"within\":100}", 100, 100},
-    {"", "{\"do\":\"expect\",\"line\":1,\"at\":[\"a\"],\"qp\":\"ERR\",\"for\":3000000000}", 8000000000ULL, 15000000000ULL},
-    {"", "{\"do\":\"wait\",\"line\":1,\"arg\":1000000000}", 1000000000ULL, 7000000000ULL},
-    {"", "{\"do\":\"repeat\",\"line\":1,\"times\":20,\"steps\":[{\"do\":\"wait\",\"line\":2,\"arg\":1000000000}]}", 20000000000ULL,
-     140000000000ULL},
+	{ "\"qp\":{\"timeout\":18,\"retry_cnt\":6}", "{\"do\":\"expect\",\"line\":1,\"at\":[\"a\"],\"qp\":\"ERR\"}", 30000000000ULL,
+	  60000000000ULL },
+	{ "\"qp\":{\"timeout\":12,\"retry_cnt\":3}", "{\"do\":\"expect\",\"line\":1,\"at\":[\"a\"],\"qp\":\"ERR\"}", 5000000000ULL,
+	  7000000000ULL },
+	{ "\"qp\":{\"timeout\":0}", "{\"do\":\"expect\",\"line\":1,\"at\":[\"a\"],\"qp\":\"ERR\"}", 10000000000ULL,
+	  20000000000ULL },
+	{ "\"qp\":{\"rnr_retry\":7}", "{\"do\":\"expect\",\"line\":1,\"at\":[\"a\"],\"qp\":\"ERR\"}", 10000000000ULL,
+	  20000000000ULL },
+	{ "", "{\"do\":\"expect\",\"line\":1,\"at\":[\"a\"],\"qp\":\"ERR\",\"within\":100}", 100, 100 },
+	{ "", "{\"do\":\"expect\",\"line\":1,\"at\":[\"a\"],\"qp\":\"ERR\",\"for\":3000000000}", 8000000000ULL, 15000000000ULL },
+	{ "", "{\"do\":\"wait\",\"line\":1,\"arg\":1000000000}", 1000000000ULL, 7000000000ULL },
+	{ "", "{\"do\":\"repeat\",\"line\":1,\"times\":20,\"steps\":[{\"do\":\"wait\",\"line\":2,\"arg\":1000000000}]}",
+	  20000000000ULL, 140000000000ULL },
 };
 
 static void test_deadlines(void)
 {
 	for (size_t i = 0; i < sizeof(deadline_rows) / sizeof(*deadline_rows); i++) {
 		const struct deadline_row *r = &deadline_rows[i];
-		struct error e = {""};
+		struct error e = { "" };
 		json_t *input = input_of(r->head, r->step), *plan = make(input, &e);
 		uint64_t ns = json_u64(plan_step(plan, 1), "deadline_ns", 0), budget = json_u64(plan, "budget_ns", 0);
 
@@ -367,14 +370,14 @@ static void test_deadlines(void)
 }
 
 static const struct test_case cases[] = {
-    {"golden files", test_golden},
-    {"ends", test_ends},
-    {"--set", test_set},
-    {"skip reasons", test_skip},
-    {"places do not overlap", test_places_do_not_overlap},
-    {"PSNs", test_psns},
-    {"refused", test_refused},
-    {"deadlines", test_deadlines},
+	{ "golden files", test_golden },
+	{ "ends", test_ends },
+	{ "--set", test_set },
+	{ "skip reasons", test_skip },
+	{ "places do not overlap", test_places_do_not_overlap },
+	{ "PSNs", test_psns },
+	{ "refused", test_refused },
+	{ "deadlines", test_deadlines },
 };
 
 TEST_MAIN("plan", cases)

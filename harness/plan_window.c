@@ -6,13 +6,13 @@
 #include "units.h"
 
 const char *const detection_names[NUM_DETECTIONS] = {
-    [DETECTION_INVALID] = "invalid", [DETECTION_LOCAL] = "local",   [DETECTION_NAK] = "nak",   [DETECTION_SEQ_NAK] = "seq-nak",
-    [DETECTION_RNR] = "rnr",         [DETECTION_SILENT] = "silent", [DETECTION_NONE] = "none",
+	[DETECTION_INVALID] = "invalid", [DETECTION_LOCAL] = "local",   [DETECTION_NAK] = "nak",   [DETECTION_SEQ_NAK] = "seq-nak",
+	[DETECTION_RNR] = "rnr",         [DETECTION_SILENT] = "silent", [DETECTION_NONE] = "none",
 };
 
-static const struct window window_at_once = {.low_ns = 0, .high_ns = WINDOW_AT_ONCE_NS};
-static const struct window window_never = {.low_ns = UINT64_MAX, .high_ns = UINT64_MAX, .never = true};
-static const struct window window_any = {.low_ns = 0, .high_ns = UINT64_MAX};
+static const struct window window_at_once = { .low_ns = 0, .high_ns = WINDOW_AT_ONCE_NS };
+static const struct window window_never = { .low_ns = UINT64_MAX, .high_ns = UINT64_MAX, .never = true };
+static const struct window window_any = { .low_ns = 0, .high_ns = UINT64_MAX };
 
 /* retries: how many timeouts must pass at least and at most before the error. */
 static struct window window_timer(const json_t *attr, unsigned at_least, unsigned at_most)
@@ -21,7 +21,7 @@ static struct window window_timer(const json_t *attr, unsigned at_least, unsigne
 
 	if (t_ns == 0)
 		return window_never;
-	return (struct window){.low_ns = at_least * t_ns, .high_ns = at_most * 4 * t_ns};
+	return (struct window){ .low_ns = at_least * t_ns, .high_ns = at_most * 4 * t_ns };
 }
 
 static struct window window_rnr(const json_t *attr, const json_t *peer_attr)
@@ -35,8 +35,8 @@ static struct window window_rnr(const json_t *attr, const json_t *peer_attr)
 		return window_any;
 	wait_ns = timer_rnr_ns((unsigned)json_int(peer_attr, "min_rnr_timer", 0));
 	if (retries == 0)
-		return (struct window){.low_ns = 0, .high_ns = WINDOW_AT_ONCE_NS, .high_warns = true};
-	return (struct window){.low_ns = retries * wait_ns, .high_ns = 4 * retries * wait_ns, .high_warns = true};
+		return (struct window){ .low_ns = 0, .high_ns = WINDOW_AT_ONCE_NS, .high_warns = true };
+	return (struct window){ .low_ns = retries * wait_ns, .high_ns = 4 * retries * wait_ns, .high_warns = true };
 }
 
 struct window plan_window(enum detection d, const json_t *attr, const json_t *peer_attr, bool seen_start)

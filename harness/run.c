@@ -62,7 +62,7 @@ static const char *text_or(const json_t *obj, const char *key, const char *other
 /* A case has its verdict: count it, write its line, show it. */
 static void settle(struct run *r, struct run_case *c, const json_t *verdict, int boot, uint64_t dur_ns)
 {
-	struct error e = {""};
+	struct error e = { "" };
 	uint64_t ns = json_u64(verdict, "duration_ns", 0);
 
 	c->judged = true;
@@ -80,7 +80,7 @@ static void settle(struct run *r, struct run_case *c, const json_t *verdict, int
 static void settle_unrun(struct run *r, struct run_case *c, enum verdict v, const char *why)
 {
 	json_t *verdict = run_verdict_unrun(c->plan, v, why);
-	struct error e = {""};
+	struct error e = { "" };
 	char path[4096];
 
 	snprintf(path, sizeof(path), "%s/%s/verdict.json", r->folder.dir, c->dir);
@@ -105,7 +105,7 @@ static void skip_what_cannot_run(struct run *r, const json_t *env)
 {
 	for (size_t i = 0; i < r->n_queue; i++) {
 		struct run_case *c = &r->cases.cases[r->queue_case[i]];
-		struct error e = {""};
+		struct error e = { "" };
 		char reason[256], path[4096];
 
 		if (c->judged || capability_check(json_object_get(c->plan, "requires"), env, reason, sizeof(reason)))
@@ -120,11 +120,11 @@ static void skip_what_cannot_run(struct run *r, const json_t *env)
 static void on_environment(void *user, const json_t *env)
 {
 	struct run *r = user;
-	struct error e = {""};
+	struct error e = { "" };
 	const char *key;
 	json_t *value;
 
-	json_object_foreach ((json_t *)env, key, value)
+	json_object_foreach((json_t *)env, key, value)
 		json_object_set(r->folder.run, key, value);
 	json_object_set_new(r->folder.run, "lab", json_string(r->executor->name));
 	snprintf(r->kernel, sizeof(r->kernel), "%s", text_or(env, "kernel", ""));
@@ -155,7 +155,7 @@ static bool on_done(void *user, size_t index, int boot, uint64_t dur_ns)
 {
 	struct run *r = user;
 	struct run_case *c = &r->cases.cases[r->queue_case[index]];
-	struct error e = {""};
+	struct error e = { "" };
 	json_t *verdict = NULL;
 	bool good;
 
@@ -168,8 +168,8 @@ static bool on_done(void *user, size_t index, int boot, uint64_t dur_ns)
 		return !r->o->fail_fast;
 	}
 	settle(r, c, verdict, boot, dur_ns);
-	good =
-	    verdict_of(verdict) == VERDICT_PASS || verdict_of(verdict) == VERDICT_DEVIATION || verdict_of(verdict) == VERDICT_SKIP;
+	good = verdict_of(verdict) == VERDICT_PASS || verdict_of(verdict) == VERDICT_DEVIATION ||
+	       verdict_of(verdict) == VERDICT_SKIP;
 	json_decref(verdict);
 	if (!good && (r->o->fail_fast || r->o->keep))
 		r->stopped_early = true;
@@ -193,7 +193,7 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *si,
 
 static int loop_open(struct run *r, struct error *e)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 	sigset_t mask;
 	int rc = sd_event_default(&r->loop);
 
@@ -208,7 +208,7 @@ static int loop_open(struct run *r, struct error *e)
 
 static int choose_executor(struct run *r, struct error *e)
 {
-	struct error why = {""};
+	struct error why = { "" };
 
 	r->executor = r->o->executor;
 	if (r->executor)
@@ -288,7 +288,7 @@ static int queue_fill(struct run *r, struct error *e)
 			return error_set(e, -ENOMEM, "out of memory");
 		r->queue_case[r->n_queue] = i;
 		r->queue[r->n_queue++] =
-		    (struct executor_case){.id = c->id, .dir = dir, .budget_ns = json_u64(c->plan, "budget_ns", 0)};
+			(struct executor_case){ .id = c->id, .dir = dir, .budget_ns = json_u64(c->plan, "budget_ns", 0) };
 	}
 	return 0;
 }
@@ -298,21 +298,21 @@ static int execute(struct run *r, struct error *e)
 	const struct run_options *o = r->o;
 	char *self = NULL;
 	struct executor_options x = {
-	    .run_dir = r->folder.dir,
-	    .profile = o->provider,
-	    .launch = o->launch,
-	    .kernel = o->kernel,
-	    .modules = o->modules,
-	    .rdma_core = o->rdma_core,
-	    .accel = o->accel,
-	    .keep = o->keep,
-	    .verbose = o->verbose,
-	    .stop = &r->stop,
-	    .on_environment = on_environment,
-	    .on_start = on_start,
-	    .on_step = on_step,
-	    .on_done = on_done,
-	    .user = r,
+		.run_dir = r->folder.dir,
+		.profile = o->provider,
+		.launch = o->launch,
+		.kernel = o->kernel,
+		.modules = o->modules,
+		.rdma_core = o->rdma_core,
+		.accel = o->accel,
+		.keep = o->keep,
+		.verbose = o->verbose,
+		.stop = &r->stop,
+		.on_environment = on_environment,
+		.on_start = on_start,
+		.on_step = on_step,
+		.on_done = on_done,
+		.user = r,
 	};
 	int rc = o->executor ? 0 : data_program("qpdrill", &self, e);
 
@@ -350,7 +350,7 @@ static void settle_rest(struct run *r)
 static int finish(struct run *r, FILE *out, int status)
 {
 	struct report_run report;
-	struct error e = {""};
+	struct error e = { "" };
 	char stamp[64];
 	int rc;
 
@@ -373,7 +373,7 @@ static int finish(struct run *r, FILE *out, int status)
 
 static int run_prepared(struct run *r, FILE *out)
 {
-	struct error e = {""};
+	struct error e = { "" };
 	int rc, status;
 
 	rc = loop_open(r, &e);
@@ -405,8 +405,8 @@ static int run_prepared(struct run *r, FILE *out)
 static int load(struct run *r, struct error *e)
 {
 	const struct run_options *o = r->o;
-	struct plan_options plan = {.seed = o->seed, .set = o->set};
-	struct diag d = {NULL};
+	struct plan_options plan = { .seed = o->seed, .set = o->set };
+	struct diag d = { NULL };
 	size_t before;
 	int rc = run_cases_load(o->paths, o->n_paths, &r->cases, &d, e);
 
@@ -435,8 +435,8 @@ static int load(struct run *r, struct error *e)
 
 int run_main(const struct run_options *o, FILE *out)
 {
-	struct run r = {.o = o};
-	struct error e = {""};
+	struct run r = { .o = o };
+	struct error e = { "" };
 	int status = load(&r, &e);
 
 	if (status)

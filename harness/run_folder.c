@@ -47,7 +47,7 @@ char *run_case_dir(const char *id)
 		return NULL;
 	for (char *s = dir; *s; s++) {
 		bool fine =
-		    (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || strchr("-_=~+,/", *s);
+			(*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || strchr("-_=~+,/", *s);
 
 		/* A dot inside a word ("1.5ms") is fine, one that begins a name ("..") is not. */
 		if (!fine && !(*s == '.' && s[-1] != '/'))
@@ -82,7 +82,7 @@ static void link_latest(const char *out, const char *id)
 
 int run_folder_open(const char *out, struct run_folder *ret, struct error *e)
 {
-	struct run_folder f = {NULL};
+	struct run_folder f = { NULL };
 	char id[64], path[4096];
 	int rc = make_dirs(out, e);
 
@@ -231,5 +231,5 @@ void run_folder_close(struct run_folder *f)
 	json_decref(f->run);
 	free(f->dir);
 	free(f->id);
-	*f = (struct run_folder){NULL};
+	*f = (struct run_folder){ NULL };
 }

@@ -15,7 +15,7 @@
 static int load_profile(const char *case_dir, const char *kernel, struct profile *ret, struct error *e)
 {
 	char path[4096];
-	struct diag d = {NULL};
+	struct diag d = { NULL };
 	int rc;
 
 	snprintf(path, sizeof(path), "%s/profile.yaml", case_dir);
@@ -44,9 +44,9 @@ static int load_records(const char *case_dir, json_t **ret, bool *ret_torn, stru
 
 int run_judge(const char *case_dir, const char *kernel, bool strict, json_t **ret_verdict, struct error *e)
 {
-	struct verdict_options o = {.strict = strict};
+	struct verdict_options o = { .strict = strict };
 	json_t *plan = NULL, *records = NULL, *verdict = NULL;
-	struct profile profile = {NULL};
+	struct profile profile = { NULL };
 	bool torn = false, has_profile;
 	char path[4096];
 	int rc;
@@ -87,7 +87,7 @@ json_t *run_verdict_unrun(const json_t *plan, enum verdict verdict, const char *
 
 	if (verdict == VERDICT_ERROR)
 		json_array_append_new(
-		    findings, json_pack("{s:s,s:s,s:i,s:s}", "severity", "error", "check", "harness", "step", 0, "text", why));
+			findings, json_pack("{s:s,s:s,s:i,s:s}", "severity", "error", "check", "harness", "step", 0, "text", why));
 	return json_pack("{s:i,s:O,s:s,s:s,s:s,s:i,s:o,s:[],s:[],s:[],s:[],s:{},s:{}}", "schema", 1, "case",
 			 json_object_get(plan, "case"), "verdict", verdict_names[verdict], "headline", why, "seen", "",
 			 "duration_ns", 0, "findings", findings, "windows", "faults", "deviations", "stale", "ledger", "counters");

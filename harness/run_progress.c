@@ -12,7 +12,7 @@
 
 void progress_init(struct progress *p, FILE *out, bool is_terminal, bool quiet, size_t total)
 {
-	*p = (struct progress){.out = out, .total = total, .live = is_terminal && !quiet, .quiet = quiet};
+	*p = (struct progress){ .out = out, .total = total, .live = is_terminal && !quiet, .quiet = quiet };
 }
 
 void progress_clear(struct progress *p)
