@@ -78,4 +78,36 @@ void cmp_text(const struct model *m, const json_t *cmp, struct text *t);
 /* none, all, or a list: names as they are written. */
 void names_text(const json_t *value, struct text *t);
 
+/* One element of a pattern of completions. */
+struct wc_elem {
+	const json_t *any;
+	uint32_t min, max;     /* UINT32_MAX: no bound */
+	bool rest;
+};
+
+/* What `wc` or `recv_wc` says. */
+struct wc_pattern {
+	VEC(struct wc_elem) e;
+	bool all, none, open;  /* open: some element has a range */
+	bool unknown;          /* a ref that no device has answered yet */
+};
+
+/* The completions that it is held against: of one post, or of one queue. */
+struct wc_group {
+	size_t qp;
+	bool recv;
+	const char *at;
+	VEC(size_t) comps;
+	uint32_t units;
+	uint32_t accepted, awaited, discarded, retired;
+	uint64_t last_t;
+};
+
+/* expect_match.c: ret->e.v is the caller's to free. */
+int wc_pattern_read(const struct eval *v, const json_t *value, struct wc_pattern *ret);
+void wc_pattern_text(const struct wc_pattern *pt, struct text *t);
+void wc_group_text(const struct eval *v, const struct wc_group *g, struct text *t);
+/* How a group stands against a pattern; of: it is all of a post. Notes deviations, and takes when asked to. */
+enum expect_state wc_group_eval(struct eval *v, const struct wc_group *g, const struct wc_pattern *pt, bool of);
+
 #endif
