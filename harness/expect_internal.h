@@ -100,6 +100,7 @@ struct wc_group {
 	VEC(size_t) comps;
 	uint32_t units;
 	uint32_t accepted, awaited, discarded, retired;
+	uint32_t left;         /* have no end yet, awaited or not */
 	uint64_t last_t;
 };
 

@@ -256,7 +256,7 @@ static struct fit fit_pattern(const struct eval *v, const struct wc_group *g, co
 		fit.elem_of = trace(&gr, end);
 		if (!fit.elem_of)
 			v->m->err = -ENOMEM;
-	} else if (gr.viable && !(of && g->accepted && !g->awaited && !g->discarded)) {
+	} else if (gr.viable && !(of && g->accepted && !g->left && !g->discarded)) {
 		fit.state = EXPECT_PENDING;
 	}
 	free(gr.from);

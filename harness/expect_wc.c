@@ -38,6 +38,7 @@ static void group_of_posts(struct eval *v, struct wc_group *g, const char *of, s
 		a = m_account_post(m, p);
 		g->accepted += a.accepted;
 		g->awaited += a.awaited;
+		g->left += a.in_flight;
 		g->discarded += a.discarded;
 		g->retired += a.retired;
 		for (size_t k = 0; k < m->comps.n; k++) {

@@ -2,6 +2,7 @@
 /* Records as people read them: one line each, and the whole case in half a line. */
 #include "verdict_internal.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "json.h"
