@@ -15,7 +15,7 @@
 #include "wire_serve_internal.h"
 
 #ifndef QD_BUILD
-#define QD_BUILD "unknown"
+#define QD_BUILD "unversioned"
 #endif
 
 #define SEND_EVERY_NS (5 * NSEC_PER_MSEC)
