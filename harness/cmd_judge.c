@@ -176,7 +176,7 @@ static void all(const struct judge_args *a, const json_t *run, unsigned counts[N
 
 int cmd_judge(int argc, char **argv)
 {
-	struct judge_args a = { NULL };
+	struct judge_args a = { .dir = NULL };
 	unsigned counts[NUM_VERDICTS] = { 0 };
 	json_t *run = NULL;
 	struct error e = { "" };

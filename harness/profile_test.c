@@ -54,8 +54,8 @@ static const struct {
 static void test_mistakes(void)
 {
 	for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
-		struct profile p = { NULL };
-		struct diag d = { NULL };
+		struct profile p = { .provider = NULL };
+		struct diag d = { .text = NULL };
 		int rc = load(mistakes[i].text, "6.1.0-57-amd64", &p, &d);
 
 		ROW_ASSERT(rc < 0 && d.errors && d.text && strstr(d.text, mistakes[i].says), "row %zu: %d, %s", i, rc, d.text ? d.text : "nothing said");
@@ -68,7 +68,7 @@ static void test_mistakes(void)
 static void test_good(void)
 {
 	struct profile p;
-	struct diag d = { NULL };
+	struct diag d = { .text = NULL };
 
 	CU_ASSERT_FATAL(load("provider: rxe\ntiming: { granularity: 4ms }\ndeviations:\n" ENTRY, "6.1.0-57-amd64", &p, &d) == 0);
 	CU_ASSERT(!strcmp(p.provider, "rxe"));
@@ -134,7 +134,7 @@ static void test_ranges(void)
 static void test_own(void)
 {
 	struct profile p;
-	struct diag d = { NULL };
+	struct diag d = { .text = NULL };
 	struct error e = { "" };
 	int rc = profile_load("scenarios/profiles/rxe.yaml", "6.1.0-57-amd64", &p, &d, &e);
 
@@ -149,7 +149,7 @@ static void test_own(void)
 static void test_missing_file(void)
 {
 	struct profile p;
-	struct diag d = { NULL };
+	struct diag d = { .text = NULL };
 	struct error e = { "" };
 
 	CU_ASSERT(profile_load("/nonexistent/profile.yaml", "", &p, &d, &e) < 0);

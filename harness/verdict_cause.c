@@ -44,7 +44,7 @@ static void order_of_errors(struct judge *j, size_t qp, const struct m_comp *c, 
 
 static struct queue_life read_queue(struct judge *j, size_t qp, unsigned life, bool recv)
 {
-	struct queue_life q = { NULL };
+	struct queue_life q = { .cause = NULL };
 
 	for (size_t i = 0; i < j->m->comps.n; i++) {
 		const struct m_comp *c = &j->m->comps.v[i];

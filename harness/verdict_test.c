@@ -23,7 +23,7 @@ struct input {
 static void input_load(const char *name, struct input *in)
 {
 	struct error e = { "" };
-	struct diag d = { NULL };
+	struct diag d = { .text = NULL };
 	char path[512];
 
 	memset(in, 0, sizeof(*in));
