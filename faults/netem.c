@@ -106,7 +106,7 @@ static void count(struct fault *f)
 	json_t *out = NULL;
 	const json_t *q;
 
-	snprintf(args, sizeof args, "-s qdisc show dev %s", netdev(f));
+	snprintf(args, sizeof args, "qdisc show dev %s", netdev(f));
 	if (f->env->lab(f->env->ctl, "tc", args, &out, NULL) >= 0) {
 		q = find_netem(out);
 		if (q) {
