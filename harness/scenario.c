@@ -201,7 +201,8 @@ int scenario_load_text(const char *text, size_t len, const char *path, const cha
 	s.id = strdup(id);
 	if (!s.source || !s.path || !s.id)
 		goto release;
-	memcpy(s.source, text, len);
+	if (len)
+		memcpy(s.source, text, len);
 	s.source[len] = '\0';
 	s.source_len = len;
 	l.source = s.source;
@@ -257,8 +258,8 @@ int scenario_load(const char *path, const char *id, struct scenario *ret, struct
 {
 	bool is_stdin = !strcmp(path, "-");
 	FILE *f = is_stdin ? stdin : fopen(path, "re");
-	char *text;
-	size_t len;
+	char *text = NULL;
+	size_t len = 0;
 	int rc;
 
 	if (!f) {

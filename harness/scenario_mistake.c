@@ -133,7 +133,7 @@ void mistakes_release(struct loader *l)
 
 void words_add(struct word_list *w, const char *word)
 {
-	if (w->n < sizeof(w->word) / sizeof(w->word[0]))
+	if (word && w->n < sizeof(w->word) / sizeof(w->word[0]))
 		w->word[w->n++] = word;
 }
 
@@ -183,7 +183,7 @@ const char *words_hint(const struct word_list *w, const char *text, char *buf, s
 		return NULL;
 	if (near)
 		used = (size_t)snprintf(buf, size, "did you mean `%s`? ", near);
-	for (size_t i = 0; i < w->n && used < size; i++) {
+	for (size_t i = 0; i < w->n && w->word[i] && used < size; i++) {
 		/* Room for the ellipsis is kept: a list that is cut says so. */
 		if (used + strlen(w->word[i]) + 8 > size) {
 			snprintf(buf + used, size - used, ", ...");

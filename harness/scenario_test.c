@@ -57,7 +57,7 @@ static void check_mistake(const struct scenario_path *p)
 	char *source = read_text(p->path), *golden_path = with_suffix(p->path, ".txt"), *golden, *name = NULL;
 	struct stat st;
 
-	CU_ASSERT_FATAL(source && golden_path && !stat(p->path, &st) && asprintf(&name, "%s.yaml", p->id) > 0);
+	MUST(source && golden_path && !stat(p->path, &st) && asprintf(&name, "%s.yaml", p->id) > 0);
 	int rc = scenario_load_text(source, (size_t)st.st_size, name, p->id, &s, &d);
 
 	ROW_ASSERT(rc == -EINVAL, "%s was loaded", p->id);
@@ -67,7 +67,7 @@ static void check_mistake(const struct scenario_path *p)
 	if (writes_golden()) {
 		FILE *f = fopen(golden_path, "w");
 
-		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+		MUST(f != NULL);
 		fputs(d.text, f);
 		fclose(f);
 	}
@@ -86,7 +86,7 @@ static void mistakes_are_refused(void)
 	size_t n;
 	struct error e = { "" };
 
-	CU_ASSERT_EQUAL_FATAL(scenario_find(FOLDER "/mistakes", &paths, &n, &e), 0);
+	MUST(scenario_find(FOLDER "/mistakes", &paths, &n, &e) == 0);
 	CU_ASSERT(n >= 40);
 	for (size_t i = 0; i < n; i++)
 		check_mistake(&paths[i]);
@@ -133,7 +133,7 @@ static void good_files_load(void)
 	size_t n;
 	struct error e = { "" };
 
-	CU_ASSERT_EQUAL_FATAL(scenario_find(FOLDER "/good", &paths, &n, &e), 0);
+	MUST(scenario_find(FOLDER "/good", &paths, &n, &e) == 0);
 	CU_ASSERT(n >= 3);
 	for (size_t i = 0; i < n; i++)
 		check_good(&paths[i]);
@@ -208,7 +208,7 @@ static void places_are_exact(void)
 		struct diag d = { 0 };
 		char *text;
 
-		CU_ASSERT_FATAL(asprintf(&text, "qpdrill: 1\ntitle: t\n%s", places[i].body) > 0);
+		MUST(asprintf(&text, "qpdrill: 1\ntitle: t\n%s", places[i].body) > 0);
 		int rc = scenario_load_text(text, strlen(text), "f", "f", &s, &d);
 
 		ROW_ASSERT(rc == -EINVAL, "row %zu was loaded:\n%s", i, text);
@@ -244,7 +244,7 @@ static void these_are_right(void)
 		struct diag d = { 0 };
 		char *text;
 
-		CU_ASSERT_FATAL(asprintf(&text, "qpdrill: 1\ntitle: t\n%s", bodies[i]) > 0);
+		MUST(asprintf(&text, "qpdrill: 1\ntitle: t\n%s", bodies[i]) > 0);
 		ROW_ASSERT(!scenario_load_text(text, strlen(text), "f", "f", &s, &d), "row %zu:\n%s", i, d.text ? d.text : "");
 		ROW_ASSERT(!d.errors && !d.warnings, "row %zu", i);
 		scenario_release(&s);
@@ -274,7 +274,7 @@ static void hostile_input_is_bounded(void)
 		size_t size;
 		FILE *f = open_memstream(&text, &size);
 
-		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+		MUST(f != NULL);
 		fputs(rows[i].head, f);
 		for (size_t k = 0; k < rows[i].times; k++)
 			fputs(rows[i].repeated, f);
@@ -293,7 +293,7 @@ static void ids_come_from_paths(void)
 	struct error e = { "" };
 	size_t n;
 
-	CU_ASSERT_EQUAL_FATAL(scenario_find(FOLDER "/", &paths, &n, &e), 0);
+	MUST(scenario_find(FOLDER "/", &paths, &n, &e) == 0);
 	CU_ASSERT(n > 40);
 	for (size_t i = 1; i < n; i++)
 		ROW_ASSERT(strcmp(paths[i - 1].path, paths[i].path) < 0, "%s is out of order", paths[i].path);
@@ -301,7 +301,7 @@ static void ids_come_from_paths(void)
 	CU_ASSERT_STRING_EQUAL(paths[0].path, FOLDER "/good/combinations.yaml");
 	scenario_paths_free(paths, n);
 
-	CU_ASSERT_EQUAL_FATAL(scenario_find(FOLDER "/good/rows.yaml", &paths, &n, &e), 0);
+	MUST(scenario_find(FOLDER "/good/rows.yaml", &paths, &n, &e) == 0);
 	CU_ASSERT_EQUAL(n, 1);
 	CU_ASSERT_STRING_EQUAL(paths[0].id, "rows");
 	scenario_paths_free(paths, n);
@@ -321,7 +321,7 @@ static void ids_below_scenarios(void)
 	struct error e = { "" };
 	size_t n;
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+	MUST(mkdtemp(dir) != NULL);
 	for (size_t i = 1; i < 4; i++) {
 		snprintf(path, sizeof(path), "%s%s", dir, folders[i]);
 		mkdir(path, 0700);
@@ -330,15 +330,15 @@ static void ids_below_scenarios(void)
 		snprintf(path, sizeof(path), "%s%s", dir, files[i]);
 		FILE *f = fopen(path, "w");
 
-		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+		MUST(f != NULL);
 		fclose(f);
 	}
-	CU_ASSERT_EQUAL_FATAL(scenario_find(dir, &paths, &n, &e), 0);
+	MUST(scenario_find(dir, &paths, &n, &e) == 0);
 	CU_ASSERT_EQUAL(n, 1);
 	CU_ASSERT_STRING_EQUAL(paths[0].id, "scenarios/core/x");
 	scenario_paths_free(paths, n);
 	snprintf(path, sizeof(path), "%s%s", dir, files[0]);
-	CU_ASSERT_EQUAL_FATAL(scenario_find(path, &paths, &n, &e), 0);
+	MUST(scenario_find(path, &paths, &n, &e) == 0);
 	CU_ASSERT_STRING_EQUAL(paths[0].id, "core/x");
 	scenario_paths_free(paths, n);
 	for (size_t i = 3; i-- > 0;) {
@@ -375,7 +375,7 @@ static void the_schema_knows_every_key(void)
 	json_t *schema = scenario_schema();
 	const json_t *step = json_object_get(json_object_get(json_object_get(schema, "$defs"), "step"), "properties");
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(schema);
+	MUST(schema != NULL);
 	CU_ASSERT_STRING_EQUAL(json_str(schema, "$schema"), "https://json-schema.org/draft/2020-12/schema");
 	for (const struct gkey *k = grammar_file.keys; k->name; k++) {
 		ROW_ASSERT(has_path(schema, (const char *const[]){ "properties", k->name, "description", NULL }), "%s", k->name);
@@ -442,7 +442,7 @@ static void the_reference_is_complete(void)
 	struct scenario s = { 0 };
 	struct diag d = { 0 };
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(readme);
+	MUST(readme != NULL);
 	readme_names_keys(readme, grammar_file.keys, "a file");
 	readme_names_keys(readme, grammar_match, "a packet match");
 	readme_names_keys(readme, grammar_expect.keys, "expect");
@@ -456,10 +456,10 @@ static void the_reference_is_complete(void)
 			ROW_ASSERT(strstr(readme, fault_table[i]->name), "the language reference does not speak of fault `%s`",
 				   fault_table[i]->name);
 	begin = strstr(readme, "```yaml\n");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(begin);
+	MUST(begin != NULL);
 	begin += strlen("```yaml\n");
 	end = strstr(begin, "```");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(end);
+	MUST(end != NULL);
 	ROW_ASSERT(!scenario_load_text(begin, (size_t)(end - begin), "README.md", "readme", &s, &d), "%s", d.text);
 	scenario_release(&s);
 	diag_release(&d);

@@ -106,7 +106,8 @@ static int add_kid(struct ynode *parent, struct ynode *kid)
 {
 	if (parent->n == parent->cap) {
 		size_t cap = parent->cap ? parent->cap * 2 : 4;
-		struct ynode **grown = realloc(parent->kids, cap * sizeof(*grown));
+		struct ynode **grown =
+			realloc(parent->kids, cap * sizeof(*grown)); /* NOLINT(bugprone-sizeof-expression): an array of pointers */
 
 		if (!grown)
 			return -ENOMEM;
@@ -120,13 +121,12 @@ static int add_kid(struct ynode *parent, struct ynode *kid)
 /* Puts a finished or just opened node where it belongs. A scalar in a map is first a key, then a value. */
 static int place(struct builder *b, struct ynode *n)
 {
-	struct ynode *parent;
+	struct ynode *parent = b->depth ? b->stack[b->depth - 1] : NULL;
 
-	if (!b->depth) {
+	if (!parent) {
 		b->tree->root = n;
 		return 0;
 	}
-	parent = b->stack[b->depth - 1];
 	if (parent->kind == YNODE_MAP) {
 		struct ynode **key = &b->pending_key[b->depth - 1];
 
@@ -168,6 +168,8 @@ static void set_place(struct builder *b, struct ynode *n, struct fy_token *token
 {
 	const struct fy_mark *start = token ? fy_token_start_mark(token) : NULL;
 	const struct fy_mark *end = token ? fy_token_end_mark(token) : NULL;
+	const struct ynode *parent = b->depth ? b->stack[b->depth - 1] : NULL;
+	const struct ynode *key = b->depth ? b->pending_key[b->depth - 1] : NULL;
 
 	if (start) {
 		n->pos = mark_pos(start, b->source_len);
@@ -177,11 +179,11 @@ static void set_place(struct builder *b, struct ynode *n, struct fy_token *token
 	}
 	/* An empty value has no token: it stands where its key does. */
 	n->span = 1;
-	if (b->depth && b->pending_key[b->depth - 1]) {
-		n->pos = b->pending_key[b->depth - 1]->pos;
-		n->span = b->pending_key[b->depth - 1]->span;
-	} else if (b->depth) {
-		n->pos = b->stack[b->depth - 1]->pos;
+	if (key) {
+		n->pos = key->pos;
+		n->span = key->span;
+	} else if (parent) {
+		n->pos = parent->pos;
 	}
 }
 
@@ -306,6 +308,7 @@ static size_t place_to_pos(const char *source, size_t len, int line, int col)
 
 static int syntax_error(struct builder *b, struct fy_diag *diag, const char *source)
 {
+	const struct ynode *top = b->depth ? b->stack[b->depth - 1] : NULL;
 	void *iter = NULL;
 	struct fy_diag_error *e = fy_diag_errors_iterate(diag, &iter);
 
@@ -315,13 +318,13 @@ static int syntax_error(struct builder *b, struct fy_diag *diag, const char *sou
 
 	char hint[160] = "";
 
-	if (e->msg && strstr(e->msg, "flow") && b->depth && b->stack[b->depth - 1]->flow)
+	if (e->msg && strstr(e->msg, "flow") && top && top->flow)
 		snprintf(hint, sizeof(hint),
 			 "the bracket of line %u is open; inside { } and [ ] quote what holds one of { } [ ] , # as in \"p[7].a\"",
-			 b->stack[b->depth - 1]->line);
+			 top->line);
 	/* The parser notices a missing bracket at the end of the file; the person looks for the one that was opened. */
-	if (e->msg && strstr(e->msg, "closing bra") && b->depth)
-		pos = b->stack[b->depth - 1]->pos;
+	if (e->msg && strstr(e->msg, "closing bra") && top)
+		pos = top->pos;
 	return broken(b->error, pos, 1, *hint ? hint : NULL, "%s", e->msg ? e->msg : "not YAML");
 }
 

@@ -9,6 +9,7 @@
 #include <CUnit/Basic.h>
 #include <CUnit/CUnit.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct test_case {
@@ -26,6 +27,15 @@ struct test_case {
 			fprintf(stderr, __VA_ARGS__);                                                                              \
 			fputc('\n', stderr);                                                                                       \
 		}                                                                                                                  \
+	} while (0)
+
+/* Ends the test when it does not hold. CUnit leaves by longjmp, which an analyzer does not see: abort() says it. */
+#define MUST(cond)                                                                                                                 \
+	do {                                                                                                                       \
+		int must_ok_ = !!(cond);                                                                                           \
+		CU_ASSERT_FATAL(must_ok_);                                                                                         \
+		if (!must_ok_)                                                                                                     \
+			abort();                                                                                                   \
 	} while (0)
 
 static inline int test_run(const char *suite_name, const struct test_case *cases, size_t n)
