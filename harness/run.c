@@ -245,7 +245,7 @@ static int folder_fill(struct run *r, struct error *e)
 {
 	const struct run_options *o = r->o;
 	json_t *run, *set = json_array();
-	char stamp[64];
+	char stamp[64], host[65] = "";
 	int rc = run_folder_open(o->out, &r->folder, e);
 
 	if (rc) {
@@ -262,6 +262,8 @@ static int folder_fill(struct run *r, struct error *e)
 	json_object_set_new(run, "strict", json_boolean(o->strict));
 	json_object_set_new(run, "build", json_string(QPDRILL_VERSION));
 	json_object_set_new(run, "lanes", json_integer(1));
+	if (!gethostname(host, sizeof(host) - 1))
+		json_object_set_new(run, "host", json_string(host));
 	json_object_set_new(run, "started", json_string(timestamp(stamp, sizeof(stamp))));
 	for (size_t i = 0; i < r->cases.n && !rc; i++) {
 		char *profile = run_profile_find(r->cases.cases[i].scenario->path, o->provider);

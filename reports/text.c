@@ -345,6 +345,9 @@ static void put_problems(FILE *out, const struct report_run *run, bool colour)
 
 		if (!strcmp(name, "pass") || !strcmp(name, "skip") || !strcmp(name, "deviation"))
 			continue;
+		/* The table has said all there is to say. */
+		if (!strncmp(report_str(verdict, "headline"), "not run: ", 9))
+			continue;
 		fputc('\n', out);
 		report_text_failure(out, json_object_get(entry, "plan"), verdict, run->run, colour);
 	}
