@@ -434,6 +434,12 @@ void model_feed(struct model *m, const json_t *record)
 		return;
 	if (!strncmp(r.src, "agent/", 6))
 		r.agent = r.src + 6;
+	if (json_str(record, "clk")) {
+		const char *clk = m_intern(m, json_str(record, "clk"));
+
+		m->several_clocks |= m->clk && strcmp(m->clk, clk);
+		m->clk = clk;
+	}
 	if (!m->first_t)
 		m->first_t = r.t;
 	if (r.t > m->last_t)

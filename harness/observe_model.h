@@ -186,6 +186,8 @@ struct model {
 	uint64_t first_t, last_t, late_max_ns, clock_bound_ns;
 	const char *kernel;
 	bool ended;            /* the controller's last word was there */
+	bool several_clocks;   /* records of different clock domains: times compare within one only */
+	const char *clk;
 	VEC(struct m_inst) insts;
 	size_t inst;           /* current */
 	VEC(struct m_qp) qps;

@@ -201,7 +201,7 @@ static void lost(struct judge *j, const struct m_kept *k)
 
 	if (!what)
 		return;
-	if (!strncmp(what, "guest", 5) || !strncmp(what, "kernel", 6)) {
+	if (!strncmp(what, "guest", 5) || !strcmp(what, "kernel")) {
 		j->crashed = true;
 		console_tail(j, tail, sizeof(tail));
 		judge_say(j, SEVERITY_FAIL, "kernel", k->inst, k->rec, "kernel", "the guest died while this case ran%s%s; its console ended with: %s",

@@ -75,7 +75,7 @@ static void find_start(const struct judge *j, struct timing *t)
 
 	t->low_start = t->p->t;
 	t->high_start = t->p->t_last > t->c->t ? t->p->t : t->p->t_last;
-	if (t->fault) {
+	if (t->fault && !j->m->several_clocks) {
 		later(&t->low_start, j->m->insts.v[t->fault->inst].begin_t);
 		later(&t->high_start, t->fault->inject_t);
 	}
@@ -85,7 +85,7 @@ static void find_start(const struct judge *j, struct timing *t)
 		if (o->queue == t->c->queue && o->life == t->c->life && o->success && o->seq < t->c->seq)
 			later(&t->high_start, o->t_last);
 	}
-	for (size_t i = 0; i < j->m->states.n; i++) {
+	for (size_t i = 0; !j->m->several_clocks && i < j->m->states.n; i++) {
 		const struct m_state *s = &j->m->states.v[i];
 
 		if (s->qp == peer && *s->asked && !s->err && s->t <= t->c->t)
@@ -142,7 +142,10 @@ static bool start_is_vague(const struct judge *j, const struct timing *t)
 static void out_of_window(struct judge *j, const struct timing *t, uint64_t measured, bool early)
 {
 	bool warns = !early && (t->w.high_warns || start_is_vague(j, t));
-	struct finding *f = judge_find(j, warns ? SEVERITY_WARNING : SEVERITY_FAIL, "time", t->c->inst, t->c->rec, judge_qp(j, t->c->qp));
+	/* When the fault began stands on another machine's clock. */
+	bool unknown = !early && t->fault && j->m->several_clocks;
+	struct finding *f = judge_find(j, warns ? SEVERITY_WARNING : unknown ? SEVERITY_INCONCLUSIVE : SEVERITY_FAIL, "time", t->c->inst,
+	                               t->c->rec, judge_qp(j, t->c->qp));
 	char low[64], high[64], got[64], wide[64];
 
 	if (!f)
