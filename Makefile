@@ -41,14 +41,15 @@ AGENT_SRCS := $(filter-out %_test.c %_fuzz.c,$(sort $(wildcard agents/*.c)))
 TESTS := $(sort $(wildcard harness/*_test.c faults/*_test.c reports/*_test.c agents/*_test.c))
 FUZZERS := $(sort $(wildcard harness/*_fuzz.c faults/*_fuzz.c reports/*_fuzz.c agents/*_fuzz.c))
 SCRIPTS := $(sort $(wildcard harness/*.sh faults/*.sh reports/*.sh agents/*.sh scenarios/*.sh)) .ci/run
-MAINS := harness/main.c agents/agent_main.c agents/wire_main.c
+MAINS := harness/main.c harness/inner_main.c harness/guest_init.c agents/agent_main.c agents/wire_main.c
 LIB_OBJS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAINS),$(SRCS)))
 AGENT_OBJS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAINS),$(AGENT_SRCS)))
 TEST_BINS := $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
 FUZZ_BINS := $(patsubst %.c,$(BUILD)/fuzz/%,$(FUZZERS))
 
-##all: build build/qpdrill, build/qpdrill-agent and build/qpdrill-wire
-all: $(BUILD)/qpdrill $(BUILD)/qpdrill-agent $(BUILD)/qpdrill-wire
+##all: build qpdrill and the programs beside it in build/
+PROGRAMS := $(BUILD)/qpdrill $(BUILD)/qpdrill-agent $(BUILD)/qpdrill-wire $(BUILD)/qpdrill-inner $(BUILD)/qpdrill-init
+all: $(PROGRAMS)
 
 # Objects made with other flags are not mixed with these: the file changes only when the flags do.
 FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
@@ -79,12 +80,21 @@ $(BUILD)/libqdagent.a: $(AGENT_OBJS)
 $(BUILD)/qpdrill: $(BUILD)/obj/harness/main.o $(BUILD)/libqd.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+# Without what only loading and reporting need: it starts cold in every boot of a guest.
+$(BUILD)/qpdrill-inner: $(BUILD)/obj/harness/inner_main.o $(BUILD)/libqd.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(LIBS)
 $(BUILD)/qpdrill-agent: $(BUILD)/obj/agents/agent_main.o $(BUILD)/libqdagent.a $(BUILD)/libqd.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(AGENT_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(AGENT_LIBS)
 $(BUILD)/qpdrill-wire: $(BUILD)/obj/agents/wire_main.o $(BUILD)/libqdagent.a $(BUILD)/libqd.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(WIRE_LIBS)
+
+# Alone in its initramfs: static, and plain whatever the others are built with.
+$(BUILD)/qpdrill-init: harness/guest_init.c harness/guest_boot.h $(BUILD)/flags
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(filter-out -fsanitize=%,$(CFLAGS)) -static -s -o $@ $<
 
 $(BUILD)/test/%_test: $(BUILD)/obj/%_test.o $(BUILD)/libqdagent.a $(BUILD)/libqd.a
 	$(call say,LD,$@)
@@ -142,8 +152,8 @@ fuzz: $(FUZZ_BINS)
 SHARE := $(DESTDIR)$(PREFIX)/share
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/qpdrill/harness $(SHARE)/doc/qpdrill
-	install -m 755 $(BUILD)/qpdrill $(BUILD)/qpdrill-agent $(BUILD)/qpdrill-wire $(DESTDIR)$(PREFIX)/bin/
-	install -m 755 harness/setup.sh harness/fetch_kernel.sh harness/guest_init.sh $(SHARE)/qpdrill/harness/
+	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 harness/setup.sh harness/fetch_kernel.sh $(SHARE)/qpdrill/harness/
 	cd scenarios && find . -type f \( -name '*.yaml' -o -name '*.md' \) -exec install -D -m 644 {} $(abspath $(SHARE))/qpdrill/scenarios/{} \;
 	install -m 644 $(wildcard README.md LICENSE harness/formats.md) $(SHARE)/doc/qpdrill/
 

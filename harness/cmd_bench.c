@@ -18,6 +18,7 @@
 #include "data.h"
 #include "diag.h"
 #include "guest.h"
+#include "guest_boot.h"
 #include "journal.h"
 #include "json.h"
 #include "log.h"
@@ -189,7 +190,7 @@ static int start(struct bench *b, struct talk *t, bool bare, struct error *e)
 	const struct guest_port port = { .name = "channel", .fd = -1 };
 
 	snprintf(console, sizeof console, "%s/console.log", b->dir);
-	const struct guest_options o = { .kernel = &b->kernel, .accel = b->accel, .share = b->dir, .script = "boot.sh", .console = bare ? NULL : console,
+	const struct guest_options o = { .kernel = &b->kernel, .accel = b->accel, .share = b->dir, .boot_file = "boot.txt", .console = bare ? NULL : console,
 					 .ports = &port, .n_ports = bare ? 0 : 1, .shell_fd = -1, .err_fd = -1, .bare = bare };
 
 	*t = (struct talk){ .buf = NULL };
@@ -213,7 +214,7 @@ static int boot_bare(struct bench *b, double *ret_ms, struct error *e)
 		if (n <= 0)
 			rc = error_set(e, -EPIPE, "the bare kernel did not reach its first program");
 		buf[n > 0 ? keep + (size_t)n : keep] = '\0';
-		if (strstr(buf, "qpdrill-probe-reached"))
+		if (strstr(buf, GUEST_BOOT_PROBE_MARK))
 			break;
 	}
 	*ret_ms = (double)(now_ns() - begin) / 1e6;
@@ -329,7 +330,7 @@ static int write_plan(const struct bench *b, struct error *e)
 
 static int prepare(struct bench *b, struct error *e)
 {
-	char path[PATH_MAX + 32], *body = NULL, *q_self = NULL, *q_dir = NULL;
+	char path[PATH_MAX + 32];
 	const char *tmp = getenv("TMPDIR");
 	json_t *inner = json_pack("{s:i}", "boot", 1);
 	int rc = guest_kernel_find(b->kernel_image, b->modules, false, &b->kernel, e);
@@ -337,7 +338,7 @@ static int prepare(struct bench *b, struct error *e)
 	if (rc == 0)
 		rc = guest_accel(b->accel, &b->kernel, &b->accel, e);
 	if (rc == 0)
-		rc = data_program("qpdrill", &b->self, e);
+		rc = data_program("qpdrill-inner", &b->self, e);
 	if (rc == 0)
 		rc = journal_open(&b->journal, e);
 	snprintf(b->dir, sizeof b->dir, "%s/qpdrill-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
@@ -352,19 +353,11 @@ static int prepare(struct bench *b, struct error *e)
 		rc = json_save(path, inner, e);
 	if (rc == 0)
 		rc = write_plan(b, e);
+	const char *const argv[] = { b->self, b->dir, NULL };
+	const struct guest_boot what = { .argv = argv, .channel = "channel", .early = true };
+
 	if (rc == 0)
-		rc = guest_quote(b->self, &q_self, e);
-	if (rc == 0)
-		rc = guest_quote(b->dir, &q_dir, e);
-	if (rc == 0 && asprintf(&body, "exec %s inner %s \"$QD_PORT_channel\"\n", q_self, q_dir) < 0) {
-		body = NULL;
-		rc = error_set(e, -ENOMEM, "out of memory");
-	}
-	if (rc == 0)
-		rc = guest_write_script(b->dir, "boot.sh", &b->kernel, NULL, body, e);
-	free(body);
-	free(q_self);
-	free(q_dir);
+		rc = guest_write_boot(b->dir, "boot.txt", &b->kernel, NULL, &what, e);
 	json_decref(inner);
 	return rc;
 }

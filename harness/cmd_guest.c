@@ -22,7 +22,7 @@
 #include "units.h"
 
 #define EXIT_GUEST_LOST 125
-#define SCRIPT "boot.sh"
+#define BOOT_FILE "boot.txt"
 
 enum key { KEY_KERNEL = 256, KEY_MODULES, KEY_ACCEL, KEY_RUN, KEY_SHARE, KEY_UPDATE };
 
@@ -114,7 +114,7 @@ static int session_open(struct session *s, const struct input *in, struct error 
 
 static void session_close(struct session *s)
 {
-	static const char *const names[] = { SCRIPT, "console.log" };
+	static const char *const names[] = { BOOT_FILE, "console.log" };
 	char path[PATH_MAX + 32];
 
 	for (size_t i = 0; s->dir[0] && i < sizeof names / sizeof names[0]; i++) {
@@ -125,35 +125,6 @@ static void session_close(struct session *s)
 		journal_done(s->journal, s->dir_id);
 	journal_close(s->journal);
 	guest_kernel_release(&s->kernel);
-}
-
-/* "cd HERE; WORDS", each word quoted; a single word is a line for the shell. */
-static int command_line(const struct input *in, char **ret, struct error *e)
-{
-	char cwd[PATH_MAX], *text = NULL, *word = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	int rc = 0;
-
-	if (!out)
-		return error_set(e, -ENOMEM, "out of memory");
-	if (getcwd(cwd, sizeof cwd) && guest_quote(cwd, &word, e) == 0)
-		fprintf(out, "cd %s\n", word);
-	free(word);
-	if (in->n_command == 1)
-		fputs("/bin/bash -c ", out);
-	for (int i = 0; rc == 0 && i < in->n_command; i++) {
-		rc = guest_quote(in->command[i], &word, e);
-		if (rc == 0)
-			fprintf(out, "%s ", word);
-		free(rc == 0 ? word : NULL);
-	}
-	fclose(out);
-	if (rc == 0)
-		*ret = text;
-	else
-		free(text);
-	return rc;
 }
 
 /* ---- guest run ---- */
@@ -216,18 +187,15 @@ static int relay_all(struct relay *r)
 
 static int run_in_guest(const struct input *in, struct session *s, struct error *e)
 {
-	char *command = NULL, *body = NULL, console[PATH_MAX + 32];
+	const char *const shell_line[] = { "/bin/bash", "-c", in->command[0], NULL };
+	char cwd[PATH_MAX], console[PATH_MAX + 32];
+	/* A single word is a line for the shell. */
+	const struct guest_boot what = { .argv = in->n_command == 1 ? shell_line : (const char *const *)in->command,
+					 .cwd = getcwd(cwd, sizeof cwd), .out = "out", .err = "err", .status = "status" };
 	int err[2] = { -1, -1 }, status[2] = { -1, -1 };
 	struct guest g;
-	int rc = command_line(in, &command, e);
+	int rc = guest_write_boot(s->dir, BOOT_FILE, &s->kernel, in->share ? s->share : NULL, &what, e);
 
-	if (rc < 0)
-		return rc;
-	if (asprintf(&body, "%s </dev/null >$QD_PORT_out 2>$QD_PORT_err\necho $? >$QD_PORT_status\n", command) < 0)
-		body = NULL;
-	free(command);
-	rc = body ? guest_write_script(s->dir, SCRIPT, &s->kernel, in->share ? s->share : NULL, body, e) : error_set(e, -ENOMEM, "out of memory");
-	free(body);
 	if (rc == 0 && (pipe2(err, O_CLOEXEC) < 0 || pipe2(status, O_CLOEXEC) < 0))
 		rc = error_set(e, -errno, "no pipe: %s", strerror(errno));
 	if (rc < 0)
@@ -236,7 +204,7 @@ static int run_in_guest(const struct input *in, struct session *s, struct error 
 	fcntl(status[1], F_SETFD, 0);
 	snprintf(console, sizeof console, "%s/console.log", s->dir);
 	const struct guest_port ports[] = { { "out", -1 }, { "err", err[1] }, { "status", status[1] } };
-	const struct guest_options o = { .kernel = &s->kernel, .accel = s->accel, .share = s->dir, .script = SCRIPT, .console = console, .ports = ports,
+	const struct guest_options o = { .kernel = &s->kernel, .accel = s->accel, .share = s->dir, .boot_file = BOOT_FILE, .console = console, .ports = ports,
 					 .n_ports = 3, .extra_share = in->share ? s->share : NULL, .shell_fd = -1, .err_fd = -1 };
 
 	rc = guest_start(&o, s->journal, &g, e);
@@ -297,36 +265,29 @@ static int run_on_terminal(char **argv, struct journal *journal, struct error *e
 
 static int shell_in_guest(const struct input *in, struct session *s, struct error *e)
 {
+	static const char greeting[] = "echo 'In the guest: the host is read-only below a scratch layer. exit ends it.'; exec bash -i";
+	const char *term = getenv("TERM"), *env[2] = { NULL };
 	struct winsize w = { .ws_row = 24, .ws_col = 80 };
-	const char *term = getenv("TERM");
-	char cwd[PATH_MAX], *body = NULL, *q_cwd = NULL, *q_term = NULL, **argv = NULL;
-	const struct guest_options o = { .kernel = &s->kernel, .accel = s->accel, .share = s->dir, .script = SCRIPT, .extra_share = in->share ? s->share : NULL,
-					 .shell_fd = -1, .err_fd = -1 };
+	char cwd[PATH_MAX], term_var[128], line[256], **argv = NULL;
+	const struct guest_options o = { .kernel = &s->kernel, .accel = s->accel, .share = s->dir, .boot_file = BOOT_FILE,
+					 .extra_share = in->share ? s->share : NULL, .shell_fd = -1, .err_fd = -1 };
 	int rc;
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return error_set(e, -ENOTTY, "guest shell wants a terminal; `guest run CMD` does without");
 	ioctl(STDOUT_FILENO, TIOCGWINSZ, &w);
-	rc = guest_quote(getcwd(cwd, sizeof cwd) ? cwd : "/", &q_cwd, e);
-	if (rc == 0)
-		rc = guest_quote(term ? term : "linux", &q_term, e);
-	if (rc == 0 && asprintf(&body, "cd %s\nexport TERM=%s\nstty rows %u cols %u </dev/ttyS0\n"
-				       "echo 'In the guest: the host is read-only below a scratch layer. exit ends it.' >/dev/ttyS0\n"
-				       "setsid -c /bin/bash -i </dev/ttyS0 >/dev/ttyS0 2>&1\n",
-				q_cwd, q_term, w.ws_row, w.ws_col) < 0) {
-		body = NULL;
-		rc = error_set(e, -ENOMEM, "out of memory");
-	}
-	if (rc == 0)
-		rc = guest_write_script(s->dir, SCRIPT, &s->kernel, in->share ? s->share : NULL, body, e);
+	snprintf(term_var, sizeof term_var, "TERM=%s", term ? term : "linux");
+	env[0] = term_var;
+	snprintf(line, sizeof line, "stty rows %u cols %u; %s", w.ws_row, w.ws_col, greeting);
+	const struct guest_boot what = { .argv = (const char *const[]){ "/bin/bash", "-c", line, NULL }, .env = env, .cwd = getcwd(cwd, sizeof cwd),
+					 .tty = "/dev/ttyS0" };
+
+	rc = guest_write_boot(s->dir, BOOT_FILE, &s->kernel, in->share ? s->share : NULL, &what, e);
 	if (rc == 0)
 		rc = guest_argv(&o, &argv, e);
 	if (rc == 0)
 		rc = run_on_terminal(argv, s->journal, e);
 	guest_argv_free(argv);
-	free(body);
-	free(q_cwd);
-	free(q_term);
 	return rc;
 }
 

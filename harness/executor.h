@@ -51,7 +51,7 @@ struct executor_ops {
 extern const struct executor_ops executor_native;
 extern const struct executor_ops executor_guest;
 
-/* `qpdrill inner RUNDIR CHANNEL`: the inner controller's side. What it is to know lies in RUNDIR/inner.json ({"boot","launch","rdma_core","keep",
+/* `qpdrill-inner RUNDIR CHANNEL`: the inner controller's side, a program of its own because it starts cold in every boot. What it is to know lies in RUNDIR/inner.json ({"boot","launch","rdma_core","keep",
  * "verbose"}). Lines on the channel:
  *   outer -> inner  {"case":"ID","dir":"cases/ID"}   run it (dir is below RUNDIR)         {"bye":true}   leave and power off
  *                   {"spawn":N} {"memory":true}      measure (qpdrill bench)

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "data.h"
 #include "executor_crash.h"
 #include "guest.h"
 #include "guest_shell.h"
@@ -38,6 +39,7 @@ struct outer {
 	struct guest_kernel kernel;
 	const char *accel;
 	char qemu[64];
+	char *inner;    /* the program that runs in the guest */
 	bool environment_told;
 
 	/* of the present boot */
@@ -142,38 +144,21 @@ static int write_inner_options(struct outer *x, struct error *e)
 	return rc;
 }
 
-static int write_script(struct outer *x, const char *name, struct error *e)
-{
-	char *self = NULL, *run_dir = NULL, *body = NULL;
-	int rc = guest_quote(x->o->self, &self, e);
-
-	if (rc == 0)
-		rc = guest_quote(x->run_dir, &run_dir, e);
-	if (rc == 0 && asprintf(&body, "%sexec %s inner %s \"$QD_PORT_channel\"\n", x->o->keep ? GUEST_SHELL_LOOP : "", self, run_dir) < 0) {
-		body = NULL;
-		rc = error_set(e, -ENOMEM, "out of memory");
-	}
-	if (rc == 0)
-		rc = guest_write_script(x->run_dir, name, &x->kernel, NULL, body, e);
-	free(self);
-	free(run_dir);
-	free(body);
-	return rc;
-}
-
 static int start_guest(struct outer *x, struct error *e)
 {
 	static const struct line_ops ops = { .on_json = on_json, .on_text = on_text, .on_end = on_end };
 	const struct guest_port port = { .name = "channel", .fd = -1 };
-	char script[32];
+	const char *const argv[] = { x->inner, x->run_dir, NULL };
+	const struct guest_boot what = { .argv = argv, .channel = port.name, .shell = x->o->keep, .early = true };
+	char boot_file[32];
 	int rc;
 
-	snprintf(script, sizeof script, "boot-%d.sh", x->boot);
+	snprintf(boot_file, sizeof boot_file, "boot-%d.txt", x->boot);
 	snprintf(x->console, sizeof x->console, "%s/console-%d.log", x->run_dir, x->boot);
 	snprintf(x->qemu_log, sizeof x->qemu_log, "%s/qemu-%d.log", x->run_dir, x->boot);
 	rc = write_inner_options(x, e);
 	if (rc == 0)
-		rc = write_script(x, script, e);
+		rc = guest_write_boot(x->run_dir, boot_file, &x->kernel, NULL, &what, e);
 	if (rc == 0 && x->o->keep)
 		rc = guest_shell_listen(x->run_dir, &x->shell_fd, e);
 	if (rc < 0)
@@ -183,7 +168,7 @@ static int start_guest(struct outer *x, struct error *e)
 		.kernel = &x->kernel,
 		.accel = x->accel,
 		.share = x->run_dir,
-		.script = script,
+		.boot_file = boot_file,
 		.console = x->console,
 		.ports = &port,
 		.n_ports = 1,
@@ -434,6 +419,8 @@ static int guest_run(sd_event *loop, const struct executor_case *cases, size_t n
 	if (rc == 0 && !realpath(o->run_dir, x.run_dir))
 		rc = error_set(e, -errno, "%s: %s", o->run_dir, strerror(errno));
 	if (rc == 0)
+		rc = data_program("qpdrill-inner", &x.inner, e);
+	if (rc == 0)
 		rc = journal_open(&x.journal, e);
 	if (rc == 0)
 		rc = guest_kernel_find(o->kernel, o->modules, false, &x.kernel, e);
@@ -444,6 +431,7 @@ static int guest_run(sd_event *loop, const struct executor_case *cases, size_t n
 		rc = run_all(&x, e);
 	json_decref(x.environment);
 	guest_kernel_release(&x.kernel);
+	free(x.inner);
 	journal_close(x.journal);
 	return rc;
 }

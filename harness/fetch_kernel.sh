@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 # Puts what the guest boots into the cache and prints where it lies, as KEY=VALUE lines:
 #   image    what QEMU boots (the uncompressed kernel where it can be had: it starts twice as fast under emulation)
-#   initrd   busybox, guest_init.sh as /init, and the modules that the guest loads
+#   initrd   the guest's init and the modules that it loads (only with --init)
 #   modules  .../lib/modules/RELEASE, for modprobe in the guest
 #   release  as uname -r prints it
 #   key      identifies image and modules
 #
-# usage: fetch_kernel.sh [--update] [--kernel IMAGE --modules DIR]
+# usage: fetch_kernel.sh [--update] [--init PROGRAM] [--kernel IMAGE --modules DIR]
+#   --init               the guest's first program (build/qpdrill-init); without it no initrd is made
 #   --update             look for a newer distribution kernel even when one is in the cache
 #   --kernel, --modules  one's own build; DIR is a folder with lib/modules/RELEASE below it, or that folder itself
 #
@@ -19,12 +20,11 @@ export LC_ALL=C
 say() { printf 'kernel: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || exit 1
-init=$here/guest_init.sh
-update='' user_image='' user_modules=''
+update='' init='' user_image='' user_modules=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--update) update=1; shift ;;
+	--init) init=${2:?--init needs a PROGRAM}; shift 2 ;;
 	--kernel) user_image=${2:?--kernel needs an IMAGE}; shift 2 ;;
 	--modules) user_modules=${2:?--modules needs a DIR}; shift 2 ;;
 	*) die "unknown argument $1" ;;
@@ -39,8 +39,10 @@ elif [ -n "${HOME:-}" ]; then cache=$HOME/.cache/qpdrill
 else die "no place for the cache: QPDRILL_CACHE, XDG_CACHE_HOME and HOME are all unset"
 fi
 
-# The guest cannot do without the first list; the second is loaded where the kernel has it as a module.
-need='virtio_pci virtio_console 9p 9pnet_virtio overlay rdma_rxe ib_uverbs veth'
+# The guest cannot do without the first two lists: what it mounts its root with, and what it is for, which loads beside. The third is
+# loaded where the kernel has it as a module.
+need_first='virtio_pci 9pnet_virtio 9p overlay virtio_console'
+need='rdma_rxe ib_uverbs veth'
 want='crc32_generic sch_netem'
 
 # Takes the ELF image out of a bzImage: finds the compressed payload by its magic.
@@ -68,24 +70,34 @@ bootable_elf() {
 	[ "$(head -c 4 "$1" 2>/dev/null | tr -d '\0')" = $'\x7fELF' ] && readelf -n "$1" 2>/dev/null | grep -q '0x00000012'
 }
 
-# Prints the module files that the guest loads, in the order of loading. The whole tree is modules/lib/modules/RELEASE.
-list_modules() { # folder-with-lib/modules release
+# Prints the files of the modules, in the order of loading. The whole tree is modules/lib/modules/RELEASE.
+list_modules() { # folder-with-lib/modules release module...
 	local m out
-	for m in $need $want; do
+	for m in "${@:3}"; do
 		if ! out=$(modprobe -S "$2" -d "$1" --show-depends "$m" 2>&1); then
 			[[ " $want " == *" $m "* ]] && continue
-			die "module $m is not in $1/lib/modules/$2 (modprobe: $out). The guest needs: $need"
+			die "module $m is not in $1/lib/modules/$2 (modprobe: $out). The guest needs: $need_first $need"
 		fi
 		printf '%s\n' "$out" | awk '$1 == "insmod" { print $2 }'
 	done | awk '!seen[$0]++'
 }
 
 build_initrd() { # kernel-folder target
-	local tree module base
+	local tree
 	tree=$(mktemp -d "$cache/tmp.XXXXXX") || die "cannot write to $cache"
-	mkdir -p "$tree"/{bin,m,root,share,tmpfs,proc,sys,dev} && cp "$busybox" "$tree/bin/busybox" && cp "$init" "$tree/init" &&
+	mkdir -p "$tree"/{m,root,tmpfs,proc,sys,dev} && cp "$init" "$tree/init" &&
 		chmod 755 "$tree/init" || die "cannot fill $tree"
-	list_modules "$1/modules" "$release" >"$tree/files" || exit 1
+	# shellcheck disable=SC2086 # lists of words
+	list_modules "$1/modules" "$release" $need_first >"$tree/first" && list_modules "$1/modules" "$release" $need $want >"$tree/second" || exit 1
+	unpack_modules "$tree" <"$tree/first" >"$tree/m/first"
+	unpack_modules "$tree" <"$tree/second" >"$tree/m/second"
+	rm "$tree/first" "$tree/second"
+	(cd "$tree" && find . -mindepth 1 | cpio -o -H newc --quiet -R 0:0 | gzip -1) >"$tree.img" || die "cannot pack the initramfs"
+	mv "$tree.img" "$2" && rm -rf "$tree"
+}
+
+unpack_modules() { # initramfs-folder; file names on stdin, module names on stdout
+	local tree=$1 module base
 	while read -r module; do
 		base=${module##*/}
 		case $base in
@@ -95,10 +107,7 @@ build_initrd() { # kernel-folder target
 		*) cp "$module" "$tree/m/" || die "cannot copy $module" ;;
 		esac
 		echo "$base"
-	done <"$tree/files" >"$tree/m/order"
-	rm "$tree/files"
-	(cd "$tree" && find . -mindepth 1 | cpio -o -H newc --quiet -R 0:0 | gzip -1) >"$tree.img" || die "cannot pack the initramfs"
-	mv "$tree.img" "$2" && rm -rf "$tree"
+	done
 }
 
 # Resolves the newest distribution kernel to a package name: the one that the metapackage depends on.
@@ -175,7 +184,8 @@ fetch_user() {
 	release=${base##*/}
 	ln -s "$base" "$tmp/new/modules/lib/modules/$release"
 	[ -e "$base/modules.dep" ] || die "$base has no modules.dep: run depmod -b ${base%/lib/modules/*} $release"
-	list_modules "$tmp/new/modules" "$release" >"$tmp/files" || exit 1
+	# shellcheck disable=SC2086 # lists of words
+	list_modules "$tmp/new/modules" "$release" $need_first $need $want >"$tmp/files" || exit 1
 	sum=$({ sha256sum <"$user_image"; xargs -d '\n' cat <"$tmp/files" | sha256sum; echo "$base"; } | sha256sum | cut -c1-16)
 	key=user-$release-$sum
 	[ -e "$cache/kernels/$key/stamp" ] || finish_kernel "$tmp/new" "$user_image" "$key"
@@ -198,7 +208,7 @@ finish_kernel() { # folder image key; the folder holds modules/lib/modules/RELEA
 }
 
 [ "$(uname -m)" = x86_64 ] || die "the guest runs on x86_64 only so far; this machine is $(uname -m)"
-busybox=$(command -v busybox) || die "busybox is missing: \`make setup\` installs busybox-static"
+[ -z "$init" ] || [ -x "$init" ] || die "--init $init: no such program"
 for tool in cpio modprobe depmod readelf; do
 	command -v "$tool" >/dev/null || PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null || die "$tool is missing: \`make setup\` installs it"
 done
@@ -210,8 +220,8 @@ if [ -z "$update$user_image" ] && [ -e "$cache/current/stamp" ]; then
 	key=$(basename "$(readlink "$cache/current")")
 	release=$(cat "$cache/current/release") && ready=1
 fi
-made_of() { cat "$init" "$busybox" "${BASH_SOURCE[0]}" | sha256sum | cut -c1-12; }
-initrd_name=initrd-$(made_of).gz
+initrd_name=''
+[ -z "$init" ] || initrd_name=initrd-$(cat "$init" "${BASH_SOURCE[0]}" | sha256sum | cut -c1-12).gz
 if [ -z "$ready" ] || [ ! -e "$cache/kernels/$key/$initrd_name" ]; then
 	[ -w "$cache" ] || die "the cache folder $cache cannot be written; QPDRILL_CACHE=FOLDER names another"
 	exec 9>"$cache/lock" || die "cannot write $cache/lock"
@@ -227,10 +237,10 @@ if [ -z "$ready" ] || [ ! -e "$cache/kernels/$key/$initrd_name" ]; then
 		key=$(basename "$(readlink "$cache/current")")
 		release=$(cat "$cache/current/release") || die "$cache/current is broken: remove $cache and try again"
 	fi
-	if [ ! -e "$cache/kernels/$key/$initrd_name" ]; then
+	if [ -n "$initrd_name" ] && [ ! -e "$cache/kernels/$key/$initrd_name" ]; then
 		find "$cache/kernels/$key" -name "initrd-*.gz" -mtime +1 -delete # of other versions of the script
 		build_initrd "$cache/kernels/$key" "$cache/kernels/$key/$initrd_name"
 	fi
 fi
 dir=$cache/kernels/$key
-printf 'image=%s\ninitrd=%s\nmodules=%s\nrelease=%s\nkey=%s\n' "$dir/image" "$dir/$initrd_name" "$dir/modules/lib/modules/$release" "$release" "$key"
+printf 'image=%s\ninitrd=%s\nmodules=%s\nrelease=%s\nkey=%s\n' "$dir/image" "${initrd_name:+$dir/$initrd_name}" "$dir/modules/lib/modules/$release" "$release" "$key"

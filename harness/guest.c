@@ -120,7 +120,7 @@ int guest_argv(const struct guest_options *o, char ***ret, struct error *e)
 	add(&a, "-initrd");
 	add(&a, "%s", o->kernel->initrd);
 	add(&a, "-append");
-	add(&a, CMDLINE_COMMON "%s %s%s", kvm ? "" : CMDLINE_TCG, o->bare ? "qd.probe" : "qd.script=", o->bare ? "" : o->script);
+	add(&a, CMDLINE_COMMON "%s %s%s", kvm ? "" : CMDLINE_TCG, o->bare ? "qd.probe" : "qd.boot=", o->bare ? "" : o->boot_file);
 	if (o->console) {
 		add_path(&a, "-chardev", "file,id=console,path=", o->console, "");
 	} else {
@@ -190,56 +190,58 @@ void guest_stop(struct guest *g)
 	*g = (struct guest){ .proc = { .pidfd = -1, .in = -1, .out = -1 } };
 }
 
-int guest_quote(const char *text, char **ret, struct error *e)
+/* One line of the boot file; line breaks and backslashes in the value are escaped. */
+static void put(FILE *f, const char *key, const char *value)
 {
-	char *quoted = malloc(4 * strlen(text) + 3), *to = quoted;
-
-	if (!quoted)
-		return error_set(e, -ENOMEM, "out of memory");
-	*to++ = '\'';
-	for (const char *p = text; *p; p++) {
-		if (*p == '\'')
-			to = stpcpy(to, "'\\''");
+	if (!value)
+		return;
+	fprintf(f, "%s ", key);
+	for (const char *p = value; *p; p++) {
+		if (*p == '\n')
+			fputs("\\n", f);
+		else if (*p == '\\')
+			fputs("\\\\", f);
 		else
-			*to++ = *p;
+			fputc(*p, f);
 	}
-	to = stpcpy(to, "'");
-	*ret = quoted;
-	return 0;
+	fputc('\n', f);
 }
 
-int guest_write_script(const char *folder, const char *name, const struct guest_kernel *k, const char *extra_share, const char *body,
-		       struct error *e)
+int guest_write_boot(const char *folder, const char *name, const struct guest_kernel *k, const char *extra_share, const struct guest_boot *b,
+		     struct error *e)
 {
-	char *path = NULL, *q_folder = NULL, *q_modules = NULL, *q_extra = NULL;
-	int rc = guest_quote(folder, &q_folder, e);
+	char *path = NULL;
+	int rc = 0;
 
-	if (rc == 0)
-		rc = guest_quote(k->modules, &q_modules, e);
-	if (rc == 0)
-		rc = guest_quote(extra_share ? extra_share : "", &q_extra, e);
-	if (rc == 0 && asprintf(&path, "%s/%s", folder, name) < 0)
-		rc = error_set(e, -ENOMEM, "out of memory");
-	if (rc < 0)
-		goto free_text;
+	if (asprintf(&path, "%s/%s", folder, name) < 0)
+		return error_set(e, -ENOMEM, "out of memory");
 	FILE *f = fopen(path, "we");
 
 	if (!f) {
 		rc = error_set(e, -errno, "%s: %s", path, strerror(errno));
-		goto free_text;
+		goto free_path;
 	}
-	fputs("# What a guest ran after it had booted (guest_init.sh).\n", f);
-	fprintf(f, "mount -o bind /run/qd/share %s || exit 1\n", q_folder);
-	if (extra_share)
-		fprintf(f, "mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144,cache=none extra %s || exit 1\n", q_extra);
-	fprintf(f, "[ -e /lib/modules/%s ] || { mkdir -p /lib/modules; ln -s %s /lib/modules/%s; }\n%s", k->release, q_modules, k->release, body);
+	fputs("# What a guest ran once it was up.\n", f);
+	put(f, "share", folder);
+	put(f, "extra", extra_share);
+	put(f, "modules", k->modules);
+	put(f, "release", k->release);
+	put(f, "cwd", b->cwd);
+	put(f, "tty", b->tty);
+	put(f, "out", b->out);
+	put(f, "err", b->err);
+	put(f, "status", b->status);
+	put(f, "shell", b->shell ? "yes" : NULL);
+	put(f, "early", b->early ? "yes" : NULL);
+	for (const char *const *v = b->env; v && *v; v++)
+		put(f, "env", *v);
+	for (const char *const *v = b->argv; *v; v++)
+		put(f, "arg", *v);
+	put(f, "port", b->channel);
 	if (fclose(f) != 0)
 		rc = error_set(e, -errno, "%s: %s", path, strerror(errno));
-free_text:
+free_path:
 	free(path);
-	free(q_folder);
-	free(q_modules);
-	free(q_extra);
 	return rc;
 }
 

@@ -36,7 +36,7 @@ char *guest_qemu_version(char *buf, size_t size);
  * machine, QEMU and kernel (the answer is in the cache): a /dev/kvm that opens may hang an ordinary kernel all the same. */
 int guest_accel(const char *wanted, const struct guest_kernel *k, const char **ret, struct error *e);
 
-/* A virtio-serial port; the boot script finds it as $QD_PORT_<name>. */
+/* A virtio-serial port; a program in the guest finds it as $QD_PORT_<name>. */
 struct guest_port {
 	const char *name;
 	int fd;          /* where its bytes go (write only); -1: QEMU's stdin and stdout, which are proc.in and proc.out */
@@ -46,14 +46,14 @@ struct guest_options {
 	const struct guest_kernel *kernel;
 	const char *accel;              /* "kvm" or "tcg" */
 	const char *share;              /* writable folder on the host; the guest sees it at its own path too */
-	const char *script;             /* name of the boot script in `share` */
+	const char *boot_file;          /* its name in `share` (guest_write_boot) */
 	const char *console;            /* file for the console; NULL: QEMU's stdin and stdout */
 	const struct guest_port *ports;
 	size_t n_ports;
 	const char *extra_share;        /* a second writable folder, or NULL (9p tag `extra`) */
 	int shell_fd;                   /* a listening socket that gives a shell on ttyS1; -1: none */
 	int err_fd;                     /* QEMU's own complaints; -1: inherited */
-	bool bare;                      /* no script: only to the first program, then off (probe, bench) */
+	bool bare;                      /* only to the first program, then off (probe, bench) */
 };
 
 /* The QEMU command line, NULL-terminated, in *ret (free with guest_argv_free). */
@@ -70,11 +70,21 @@ int guest_start(const struct guest_options *o, struct journal *journal, struct g
 /* Ends it at once. Safe on one that has ended or never began. */
 void guest_stop(struct guest *g);
 
-/* A boot script in folder/name: what every script begins with (the share at its own path, modules for modprobe), then `body`. */
-int guest_write_script(const char *folder, const char *name, const struct guest_kernel *k, const char *extra_share, const char *body,
-                       struct error *e);
-/* text as one word of a shell script, in *ret (caller frees). */
-int guest_quote(const char *text, char **ret, struct error *e);
+/* What the guest runs once it is up; guest_boot.h says how that is written down. */
+struct guest_boot {
+	const char *const *argv;        /* NULL-terminated */
+	const char *channel;            /* appended to argv: the device of this port; NULL: none */
+	const char *const *env;         /* "K=V", NULL-terminated, or NULL */
+	const char *cwd;                /* NULL: / */
+	const char *tty;                /* "/dev/ttyS0": a terminal; NULL: no input, output to the ports below (console without) */
+	const char *out, *err, *status; /* names of ports, or NULL */
+	bool shell;                     /* a shell on ttyS1 beside it (options' shell_fd) */
+	bool early;                     /* starts while modules still load; waits for them by itself ($QD_MODULES_FD) */
+};
+
+/* Writes the boot file folder/name. */
+int guest_write_boot(const char *folder, const char *name, const struct guest_kernel *k, const char *extra_share, const struct guest_boot *b,
+                     struct error *e);
 
 /* The last max_lines lines of a console file, control characters escaped: array of strings, new reference (empty when there is none). */
 json_t *guest_console_tail(const char *path, size_t max_lines);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "data.h"
+#include "guest_boot.h"
 #include "json.h"
 #include "log.h"
 #include "units.h"
@@ -19,7 +20,6 @@
 #define FETCH_TIMEOUT_NS (1200 * NSEC_PER_SEC)
 #define VERSION_TIMEOUT_NS (10 * NSEC_PER_SEC)
 #define PROBE_TIMEOUT_NS (5 * NSEC_PER_SEC)
-#define PROBE_MARK "qpdrill-probe-reached"
 
 static char *value_of(const char *lines, const char *key)
 {
@@ -33,13 +33,15 @@ static char *value_of(const char *lines, const char *key)
 
 int guest_kernel_find(const char *image, const char *modules, bool update, struct guest_kernel *ret, struct error *e)
 {
-	char *script = NULL, *out = NULL;
+	char *script = NULL, *init = NULL, *out = NULL;
 	int rc = data_path("harness/fetch_kernel.sh", &script, e);
 
+	if (rc == 0)
+		rc = data_program("qpdrill-init", &init, e);
 	if (rc < 0)
-		return rc;
-	char *argv[8] = { script };
-	int n = 1;
+		goto free_out;
+	char *argv[10] = { script, (char *)(uintptr_t)"--init", init };
+	int n = 3;
 
 	if (update)
 		argv[n++] = (char *)(uintptr_t)"--update";
@@ -71,6 +73,7 @@ int guest_kernel_find(const char *image, const char *modules, bool update, struc
 	}
 free_out:
 	free(out);
+	free(init);
 	free(script);
 	return rc;
 }
@@ -122,7 +125,7 @@ static bool reads_mark(struct proc *p, uint64_t end)
 			return false;
 		len += (size_t)n;
 		text[len] = '\0';
-		if (strstr(text, PROBE_MARK))
+		if (strstr(text, GUEST_BOOT_PROBE_MARK))
 			return true;
 		if (len > sizeof text / 2) { /* the mark may lie across two reads */
 			memmove(text, text + len - 64, 64);

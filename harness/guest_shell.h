@@ -5,9 +5,6 @@
 
 #include "error.h"
 
-/* For a boot script: a shell on ttyS1, again and again. */
-#define GUEST_SHELL_LOOP "(while :; do setsid -c /bin/bash -l <>/dev/ttyS1 >&0 2>&0; sleep 1; done) &\n"
-
 /* A listening socket at run_dir/guest.sock that a child inherits, in *ret_fd. */
 int guest_shell_listen(const char *run_dir, int *ret_fd, struct error *e);
 void guest_shell_unlisten(const char *run_dir, int fd);

@@ -457,6 +457,8 @@ static int rxe_open(sd_event *loop, struct journal *journal, struct lab **ret, s
 		rc = lab_tool_new(tool_names[i], &r->tool[i], e);
 	if (rc == 0)
 		rc = load_modules(e);
+	for (int i = 0; rc == 0 && i < NUM_TOOLS; i++)
+		rc = lab_tool_start(r->tool[i], e);
 	if (rc == 0)
 		rc = choose_net(r, e);
 	if (rc < 0) {

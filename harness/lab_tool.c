@@ -80,12 +80,15 @@ void lab_tool_free(struct lab_tool *t)
 	free(t);
 }
 
-static int start(struct lab_tool *t, struct error *e)
+int lab_tool_start(struct lab_tool *t, struct error *e)
 {
 	static const char *const env[] = { "LC_ALL=C", NULL };
 	static const char *const folders[] = { "", "/usr/sbin/", "/sbin/" };
 	int pipe_fds[2];
 	int rc = -ENOENT;
+
+	if (t->running)
+		return 0;
 
 	if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return error_set(e, -errno, "%s: no pipe: %s", t->kind->name, strerror(errno));
@@ -276,7 +279,7 @@ int lab_tool_run(struct lab_tool *t, const char *args, uint64_t timeout_ns, json
 	if (t->running && proc_poll(&t->proc))
 		lab_tool_restart(t);
 	if (!t->running)
-		rc = start(t, e);
+		rc = lab_tool_start(t, e);
 	if (rc < 0)
 		return rc;
 	/* What an earlier command left unflushed belongs to nobody. */

@@ -22,6 +22,8 @@ struct lab_tool;
 
 /* name: "ip" "tc" "rdma". Starts nothing yet. */
 int lab_tool_new(const char *name, struct lab_tool **ret, struct error *e);
+/* Starts the program without waiting for it, so that several come up at a time. */
+int lab_tool_start(struct lab_tool *t, struct error *e);
 /* One command, without the program's name ("link show"). ret_out (may be NULL): the JSON answer, null when there is none, new reference. A
  * refusal is a negative errno (the kernel's own where the program names it) with the program's words in e. */
 int lab_tool_run(struct lab_tool *t, const char *args, uint64_t timeout_ns, json_t **ret_out, struct error *e);

@@ -21,7 +21,6 @@ uthash-dev|hashes and lists
 libcunit1-dev|unit tests
 zlib1g-dev|checksums
 qemu-system-x86|boots the guest
-busybox-static|the guest'\''s first program
 cpio|packs the guest'\''s first file system
 kmod|finds the kernel modules that the guest needs
 binutils|tells whether a kernel image can be booted directly
