@@ -50,11 +50,13 @@ struct agent {
 	bool leaving;             /* end of file on stdin: nothing more is said */
 };
 
-/* One request; its handler, or what the handler started, answers it exactly once. */
+/* One request; its handler, or what the handler started, answers it exactly once. It can be read until the handler returns,
+ * answered or not; later only until it is answered. */
 struct request {
 	struct agent *agent;
 	json_t *body;           /* owned */
 	struct batch *batch;    /* of which it is a member, or NULL */
+	unsigned refs;
 };
 
 /* Takes over rfd and wfd. Sends the hello. */
@@ -65,7 +67,7 @@ void agent_free(struct agent *a);
 /* {"rec":{t, kind, obj, life, ...fields}}. fields is stolen and may be NULL; life 0 is left out. */
 void agent_record(struct agent *a, uint64_t t_ns, const char *kind, const char *obj, unsigned life, json_t *fields);
 
-/* Answers consume the request. fields is stolen and may be NULL. */
+/* An answer. fields is stolen and may be NULL. */
 void request_reply(struct request *r, json_t *fields);
 __attribute__((format(printf, 3, 4))) void request_fail(struct request *r, int rc, const char *fmt, ...);
 /* As request_fail, with more fields. */

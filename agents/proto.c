@@ -54,8 +54,21 @@ const struct request_op request_table[] = {
 	{ NULL, NULL, NULL },
 };
 
-static void request_free(struct request *r)
+static struct request *request_new(struct agent *a, json_t *body, struct batch *b)
 {
+	struct request *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		abort();
+	/* One reference for the answer, one for the handler. */
+	*r = (struct request){ .agent = a, .body = json_incref(body), .batch = b, .refs = 2 };
+	return r;
+}
+
+static void request_unref(struct request *r)
+{
+	if (--r->refs)
+		return;
 	json_decref(r->body);
 	free(r);
 }
@@ -68,7 +81,7 @@ static void answer(struct request *r, json_t *reply)
 
 	if (b) {
 		json_array_append_new(b->replies, reply);
-		request_free(r);
+		request_unref(r);
 		/* The next member starts from the loop, not from inside whatever answered this one. */
 		if (!b->running)
 			sd_event_source_set_enabled(b->turn, SD_EVENT_ONESHOT);
@@ -76,7 +89,7 @@ static void answer(struct request *r, json_t *reply)
 	}
 	a->pending--;
 	json_object_set(reply, "id", json_object_get(r->body, "id"));
-	request_free(r);
+	request_unref(r);
 	if (!a->leaving) {
 		int rc = line_send(a->line, reply);
 
@@ -132,20 +145,18 @@ static void batch_step(struct batch *b)
 
 	b->running = true;
 	while (b->next < n && b->next == json_array_size(b->replies)) {
-		struct request *member = calloc(1, sizeof(*member));
 		json_t *body = json_array_get(ops, b->next++);
+		struct request *member = request_new(b->request->agent, body, b);
 		const char *op = json_str(body, "op");
 		const struct request_op *row = request_table;
 
-		if (!member)
-			abort();
-		*member = (struct request){ b->request->agent, json_incref(body), b };
 		while (row->op && (!op || strcmp(row->op, op) != 0))
 			row++;
 		if (row->op)
 			row->fn(member->agent, member);
 		else
 			request_fail(member, -EINVAL, "unknown op \"%s\" in a batch", op ? op : "");
+		request_unref(member);
 	}
 	b->running = false;
 	if (json_array_size(b->replies) == n) {
@@ -180,16 +191,11 @@ static void start_batch(struct request *r)
 	batch_step(b);
 }
 
-void request_take(struct agent *a, json_t *value)
+static void dispatch(struct agent *a, struct request *r)
 {
-	struct request *r = calloc(1, sizeof(*r));
-	const char *op = json_str(value, "op");
+	const char *op = json_str(r->body, "op");
 
-	if (!r)
-		abort();
-	*r = (struct request){ .agent = a, .body = json_incref(value) };
-	a->pending++;
-	if (!json_is_integer(json_object_get(value, "id"))) {
+	if (!json_is_integer(json_object_get(r->body, "id"))) {
 		request_fail(r, -EINVAL, "a request without an integer id");
 		return;
 	}
@@ -212,6 +218,15 @@ void request_take(struct agent *a, json_t *value)
 		}
 	}
 	request_fail(r, -EINVAL, "unknown op \"%s\"", op);
+}
+
+void request_take(struct agent *a, json_t *value)
+{
+	struct request *r = request_new(a, value, NULL);
+
+	a->pending++;
+	dispatch(a, r);
+	request_unref(r);
 }
 
 void op_clock(struct agent *a, struct request *r)

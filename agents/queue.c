@@ -193,6 +193,8 @@ static bool continues(const struct run *run, struct wrid id, const struct ibv_wc
 		return false;
 	if (wc->status != IBV_WC_SUCCESS)
 		return true;
+	if (traffic) /* of a traffic's messages the account is wanted, not each kind's */
+		return true;
 	if (wc->opcode != run->wc.opcode || wc->byte_len != run->wc.byte_len || wc->wc_flags != run->wc.wc_flags)
 		return false;
 	return !(wc->wc_flags & IBV_WC_WITH_IMM) || wc->imm_data == run->wc.imm_data;
@@ -209,6 +211,7 @@ void run_add(struct agent *a, struct queue *q, struct wrid id, const struct ibv_
 				     .wc = *wc, .traffic = traffic, .doubled = taken == QUEUE_DOUBLE, .former = taken == QUEUE_FORMER,
 				     .cq = cq };
 	}
+	run->mixed |= wc->opcode != run->wc.opcode;
 	run->last = id.seq;
 	run->t_last_ns = t_ns;
 	run->count++;
@@ -241,7 +244,7 @@ void run_flush(struct agent *a, struct queue *q)
 	f = json_pack("{s:s, s:o, s:o, s:I, s:s, s:i, s:I, s:I}", "cq", run.cq, "first", run_id(q, &run, run.first), "last",
 		      run_id(q, &run, run.last), "count", (json_int_t)run.count, "status", name_of(&names_status, (int)run.wc.status),
 		      "vendor_err", (int)run.wc.vendor_err, "qpn", (json_int_t)run.wc.qp_num, "t_last", (json_int_t)run.t_last_ns);
-	if (run.wc.status == IBV_WC_SUCCESS) {
+	if (run.wc.status == IBV_WC_SUCCESS && !run.mixed) {
 		json_object_set_new(f, "opcode", json_string(name_of(&names_wc_opcode, (int)run.wc.opcode)));
 		if (has_bytes(&run.wc))
 			json_object_set_new(f, "bytes", json_integer((json_int_t)run.bytes));

@@ -38,7 +38,7 @@ struct run {
 	uint64_t bytes;
 	struct ibv_wc wc;   /* of the first */
 	uint16_t traffic;
-	bool doubled, former;
+	bool doubled, former, mixed;
 	const char *cq;
 };
 

@@ -53,16 +53,19 @@ struct traffic *traffic_make(struct agent *a, const char *as, struct qp *qp)
 	struct traffic *link = t ? t->link : NULL;
 	char *name = t ? t->as : strdup(as);
 
-	if (t)
+	if (t) {
 		json_decref(t->first_error);
-	else
+		free(t->early);
+	} else {
 		t = calloc(1, sizeof(*t));
+	}
 	if (!t || !name)
 		abort();
 	if (!link && !traffic_find(a, as, qp))
 		LL_PREPEND2(a->traffics, t, link);
 	link = t->link;
 	*t = (struct traffic){ .agent = a, .as = name, .number = name_number(a, as), .state = TRAFFIC_PREPARED, .qp = qp, .link = link };
+	qp->traffic = t;
 	return t;
 }
 
@@ -335,12 +338,21 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *user)
 	return 0;
 }
 
+static void take_early(struct traffic *t)
+{
+	for (unsigned i = 0; i < t->n_early && t->rx; i++) {
+		struct ibv_wc wc = { .status = IBV_WC_SUCCESS, .opcode = IBV_WC_RECV, .byte_len = t->early[i].byte_len };
+
+		traffic_received(t, qp_recv_queue(t->qp), t->early[i].seq, &wc, t->early[i].t_ns);
+	}
+	t->n_early = 0;
+}
+
 void traffic_start(struct traffic *t)
 {
 	uint64_t deadline_ns = json_u64(t->req->body, "deadline_ns", t->background ? 0 : 30 * NSEC_PER_SEC);
 
 	t->state = TRAFFIC_RUNNING;
-	t->qp->traffic = t;
 	t->progress_ns = t->due_ns = now_ns();
 	if (deadline_ns && loop_timer(t->agent->loop, t->progress_ns + deadline_ns, on_deadline, t, &t->deadline) < 0)
 		abort(); /* no memory */
@@ -352,6 +364,7 @@ void traffic_start(struct traffic *t)
 	}
 	cq_watch(t->qp->scq);
 	cq_watch(t->qp->rcq);
+	take_early(t);
 	pump(t);
 	cq_arm(t->agent, t->qp->scq);
 	cq_arm(t->agent, t->qp->rcq);
@@ -371,7 +384,7 @@ void traffic_sent(struct agent *a, struct queue *q, const struct wr *wr, const s
 	int op;
 
 	(void)a;
-	if (!t || t->number != wr->traffic) /* it has ended; the record tells whose it was */
+	if (!t || t->state != TRAFFIC_RUNNING || t->number != wr->traffic) /* it has ended; the record tells whose it was */
 		return;
 	op = op_of(t, wr->index);
 	t->outstanding--;
@@ -398,23 +411,35 @@ struct traffic *traffic_receiver(struct agent *a, struct queue *q, const struct 
 	struct qp *qp = q->qp ? q->qp : qp_by_qpn(a, wc->qp_num);
 	struct traffic *t = qp ? qp->traffic : NULL;
 
-	if (!t || !t->rx)
+	if (!t || (t->state == TRAFFIC_RUNNING && !t->rx))
 		return NULL;
 	if (wc->status != IBV_WC_SUCCESS)
-		return t;
+		return t->state == TRAFFIC_RUNNING ? t : NULL;
 	if (wc->opcode != IBV_WC_RECV) /* a WRITE_WITH_IMM of somebody else */
 		return NULL;
 	*ret_number = t->number;
 	return t;
 }
 
+static void keep_early(struct traffic *t, uint32_t seq, const struct ibv_wc *wc, uint64_t t_ns)
+{
+	struct early *grown = realloc(t->early, (t->n_early + 1) * sizeof(*grown));
+
+	if (!grown)
+		abort();
+	t->early = grown;
+	t->early[t->n_early++] = (struct early){ .seq = seq, .byte_len = wc->byte_len, .t_ns = t_ns };
+}
+
 void traffic_received(struct traffic *t, struct queue *q, uint32_t seq, const struct ibv_wc *wc, uint64_t t_ns)
 {
 	const struct rx *rx = &q->rx;
-	uint64_t index = index_of_send(t, t->arrived);
+	uint64_t index = t->n_ops ? index_of_send(t, t->arrived) : 0;
 	const char *at = (const char *)rx->mr->addr + rx->off + (uint64_t)(seq % rx->slots) * rx->stride;
 	int err;
 
+	if (t->state == TRAFFIC_PREPARED)
+		keep_early(t, seq, wc, t_ns);
 	if (t->state != TRAFFIC_RUNNING)
 		return;
 	if (wc->status != IBV_WC_SUCCESS) {
@@ -442,8 +467,10 @@ void traffic_received(struct traffic *t, struct queue *q, uint32_t seq, const st
 void traffic_qp_gone(struct agent *a, struct qp *qp)
 {
 	(void)a;
-	if (qp->traffic)
+	if (qp->traffic && qp->traffic->state == TRAFFIC_RUNNING)
 		traffic_end(qp->traffic, -ECANCELED, "end", "its QP was reset or destroyed");
+	if (qp->traffic) /* prepared for what is no more */
+		qp->traffic->n_early = 0;
 }
 
 void traffic_forget(struct agent *a)
@@ -454,6 +481,7 @@ void traffic_forget(struct agent *a)
 		sd_event_source_disable_unref(t->deadline);
 		sd_event_source_disable_unref(t->pace);
 		json_decref(t->first_error);
+		free(t->early);
 		free(t->as);
 		free(t);
 	}

@@ -33,6 +33,12 @@ struct span {
 	uint64_t t_first_ns, t_last_ns;
 };
 
+/* A SEND of the peer that came before this end was told to start. */
+struct early {
+	uint32_t seq, byte_len;
+	uint64_t t_ns;
+};
+
 struct traffic {
 	struct agent *agent;
 	char *as;
@@ -58,6 +64,8 @@ struct traffic {
 	uint64_t outstanding;
 	uint64_t arrived;         /* SENDs of the peer, intact or not */
 	struct span sent_span, recv_span;
+	struct early *early;
+	unsigned n_early;
 
 	uint64_t done, errors, bad_payload, bytes, received, gap_max_ns, progress_ns;
 	struct hist latency;
@@ -70,7 +78,7 @@ struct traffic {
 
 /* The traffic named `as`, on this QP when one is given. */
 struct traffic *traffic_find(struct agent *a, const char *as, const struct qp *qp);
-/* Makes it, or an ended or prepared one anew. */
+/* Makes it, or an ended or prepared one anew; from now on it is the QP's, and what the peer SENDs is kept for it. */
 struct traffic *traffic_make(struct agent *a, const char *as, struct qp *qp);
 void traffic_start(struct traffic *t);
 /* No new messages; ends when its own sends are done. */

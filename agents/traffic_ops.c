@@ -88,9 +88,10 @@ void op_traffic_prepare(struct agent *a, struct request *r)
 
 	if (!o)
 		return;
-	t = as ? traffic_find(a, as, (struct qp *)o) : NULL;
+	t = ((struct qp *)o)->traffic;
 	if (!as || (t && t->state == TRAFFIC_RUNNING)) {
-		request_fail(r, as ? -EBUSY : -EINVAL, "traffic_prepare: %s: %s", o->name, as ? "it runs already" : "no name is given (as)");
+		request_fail(r, as ? -EBUSY : -EINVAL, "traffic_prepare: %s: %s%s", o->name, as ? "there runs traffic " : "no name is given (as)",
+			     as ? t->as : "");
 		return;
 	}
 	t = traffic_make(a, as, (struct qp *)o);
@@ -193,8 +194,9 @@ void op_traffic(struct agent *a, struct request *r)
 		request_fail(r, -EINVAL, "traffic: %s: \"%s\" was not prepared (traffic_prepare)", o->name, as ? as : "");
 		return;
 	}
-	if (t->qp->traffic) {
-		request_fail(r, -EBUSY, "traffic: %s: traffic %s runs on it", o->name, t->qp->traffic->as);
+	if (t->qp->traffic != t) {
+		request_fail(r, -EBUSY, "traffic: %s: traffic %s was prepared or started since", o->name,
+			     t->qp->traffic ? t->qp->traffic->as : "(ended)");
 		return;
 	}
 	rc = set_up(a, r->body, t, &e);
