@@ -172,7 +172,8 @@ struct object {
 	const char *state;      /* static; as last seen */
 	uint32_t qpn, sq_psn;
 	unsigned psn_lives;     /* PSNs chosen so far */
-	bool receives_posted;   /* in this life */
+	bool receives_posted;   /* by the harness, in this life */
+	unsigned receives_own;  /* by steps of the file, in this life, before that */
 	unsigned kept_back;     /* receives that a fault holds */
 	const char *wanted;     /* how far connect wants it: "RTS" */
 	json_t *told;           /* what this end was told of its peer */

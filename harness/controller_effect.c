@@ -68,6 +68,7 @@ static void new_psn(struct case_run *r, struct object *qp)
 static void new_life(struct object *o)
 {
 	o->receives_posted = false;
+	o->receives_own = 0;
 	o->kept_back = 0;
 	json_decref(o->rtr);
 	json_decref(o->rts);
@@ -150,13 +151,23 @@ static void on_qp_query(struct case_run *r, const char *agent, const json_t *req
 		o->state = name_find(&names_state, state)->text;
 }
 
+static void on_post_recv(struct case_run *r, const char *agent, const json_t *req, const json_t *reply)
+{
+	const char *qp = json_str(req, "qp"), *by = json_str(req, "by");
+	struct object *o = qp ? ctl_object_find(r, qp) : NULL;
+
+	(void)agent;
+	if (o && by && !strcmp(by, "step"))
+		o->receives_own += (unsigned)json_int(reply, "accepted", 0);
+}
+
 static const struct {
 	const char *op;
 	void (*apply)(struct case_run *r, const char *agent, const json_t *req, const json_t *reply);
 } effects[] = {
 	{ "device_open", on_device_open }, { "pd_create", on_create },    { "cq_create", on_create }, { "srq_create", on_create },
 	{ "mr_create", on_mr_create },     { "qp_create", on_qp_create }, { "destroy", on_destroy },  { "qp_modify", on_qp_modify },
-	{ "qp_query", on_qp_query },
+	{ "qp_query", on_qp_query },       { "post_recv", on_post_recv },
 };
 
 void effect_apply(struct case_run *r, const char *agent, const json_t *req, const json_t *reply)

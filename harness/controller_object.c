@@ -99,6 +99,7 @@ void ctl_objects_lost(struct case_run *r, const char *agent)
 		o->exists = false;
 		o->state = NULL;
 		o->receives_posted = false;
+		o->receives_own = 0;
 		o->kept_back = 0;
 	}
 }

@@ -314,8 +314,6 @@ int step_post_recv_queue(struct case_run *r, const json_t *step, struct ops *ops
 			o = ends.qp[0];
 			ends_free(&ends);
 			req = json_pack("{s:s,s:s,s:o}", "op", "post_recv", "qp", o->name, "mr", json_sprintf("%s.rx", o->name));
-			/* Receives of its own: connect does not fill the queue on top. */
-			o->receives_posted = true;
 		}
 		json_object_set_new(req, "count", json_integer(number(r, step, "count", 1, e, &rc)));
 		json_object_set_new(req, "size", json_integer(number(r, step, "size", json_int(r->plan, "msg_bytes", 64), e, &rc)));
