@@ -118,12 +118,38 @@ static int mtu_inject(struct fault *f, struct error *e)
 	if (rc)
 		return rc;
 	json_object_set_new(f->state, "before", json_integer(before));
+	json_object_set_new(f->state, "ipv6", json_boolean(has_ipv6(f)));
 	return mtu_set(f, json_int(f->args, "mtu", 0), e);
+}
+
+#define IPV6_MIN_MTU 1280
+
+static bool has_ipv6(struct fault *f)
+{
+	json_t *shown = NULL;
+	const json_t *info;
+	bool found = false;
+	size_t i;
+
+	if (ip(f, "addr show dev", "", &shown, NULL))
+		return false;
+	json_array_foreach (json_object_get(first(shown), "addr_info"), i, info)
+		found = found || (json_str(info, "family") && strcmp(json_str(info, "family"), "inet6") == 0);
+	json_decref(shown);
+	return found;
 }
 
 static int mtu_clear(struct fault *f, struct error *e)
 {
-	return mtu_set(f, json_int(f->state, "before", 1500), e);
+	int rc = mtu_set(f, json_int(f->state, "before", 1500), e);
+
+	/* Below its minimum IPv6 leaves the device; back above, it comes with its defaults, which a lab without IPv6 does not want. */
+	if (!rc && json_int(f->args, "mtu", 0) < IPV6_MIN_MTU && !json_bool(f->state, "ipv6", true)) {
+		rc = ip(f, "link set dev", "addrgenmode none", NULL, e);
+		if (!rc)
+			rc = ip(f, "addr flush dev", "scope link", NULL, e);
+	}
+	return rc;
 }
 
 static int mtu_prove(struct fault *f, json_t **ret, struct error *e)
@@ -143,13 +169,10 @@ static int address_inject(struct fault *f, struct error *e)
 	const json_t *info;
 	char text[96] = "";
 	size_t i;
-	int rc = ip(f, "-4 addr show dev", "", &shown, e);
+	int rc = ip(f, "addr show dev", "", &shown, e);
 
-	if (rc) {
-		rc = ip(f, "addr show dev", "", &shown, e);
-		if (rc)
-			return rc;
-	}
+	if (rc)
+		return rc;
 	json_array_foreach (json_object_get(first(shown), "addr_info"), i, info)
 		if (json_str(info, "family") && strcmp(json_str(info, "family"), "inet") == 0 && !text[0])
 			snprintf(text, sizeof text, "%s/%lld", json_str(info, "local"), (long long)json_int(info, "prefixlen", 32));

@@ -73,6 +73,8 @@ int fault_inject(struct case_run *r, const json_t *step, struct error *e)
 	if (for_ns)
 		json_object_set_new(f->f.state, "for_ns", json_integer((json_int_t)for_ns));
 	DL_APPEND(r->faults, f);
+	/* What arrived before is looked at while it can be. */
+	payload_settle(r, 0);
 	fault_record(f, "inject", NULL, 0, NULL);
 	rc = ops->inject(&f->f, e);
 	if (rc < 0) {

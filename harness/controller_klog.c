@@ -20,8 +20,14 @@
 /* Findings that some kernels print below warning level. */
 static const char *const telltales[] = { "WARNING:", "BUG:", "Oops", "hung", "blocked for more than", "refcount", "unregister_netdevice", "rcu_" };
 
+/* Warnings about how slow this machine is: they come on any busy or emulated one, whatever the case did. */
+static const char *const slowness[] = { "hrtimer: interrupt took", "perf: interrupt took too long", "clocksource: timekeeping watchdog" };
+
 static bool matters(int level, const char *text)
 {
+	for (size_t i = 0; i < sizeof slowness / sizeof slowness[0]; i++)
+		if (strstr(text, slowness[i]))
+			return false;
 	if (level <= KLOG_WARNING)
 		return true;
 	for (size_t i = 0; i < sizeof telltales / sizeof telltales[0]; i++)

@@ -24,6 +24,20 @@ void case_note(struct case_run *r, const char *src, const char *clk, json_t *rec
 		json_decref(rec);
 }
 
+/* A destruction that returned late, when nobody waited for its reply any more. */
+static void follow_verb(struct case_run *r, const json_t *rec)
+{
+	static const char *const destroys[] = { "ibv_destroy_", "ibv_dereg_mr", "ibv_dealloc_" };
+	const char *verb = json_str(rec, "verb"), *name = json_str(rec, "obj");
+	struct object *o = name ? ctl_object_find(r, name) : NULL;
+
+	if (!o || !verb || !json_bool(rec, "late", false) || json_int(rec, "errno", 0))
+		return;
+	for (size_t i = 0; i < sizeof destroys / sizeof destroys[0]; i++)
+		if (strncmp(verb, destroys[i], strlen(destroys[i])) == 0)
+			o->exists = false;
+}
+
 /* What an agent says of its objects keeps the controller's view of them fresh. */
 static void follow(struct case_run *r, const json_t *rec)
 {
@@ -32,6 +46,8 @@ static void follow(struct case_run *r, const json_t *rec)
 	const json_t *queried = json_object_get(rec, "queried");
 	const char *state;
 
+	if (kind && strcmp(kind, "verb") == 0)
+		follow_verb(r, rec);
 	if (!kind || strcmp(kind, "state") != 0 || !o || o->type != OBJECT_QP)
 		return;
 	state = json_str(queried, "state");
