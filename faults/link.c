@@ -110,18 +110,6 @@ static int mtu_set(struct fault *f, int64_t mtu, struct error *e)
 	return ip(f, "link set dev", text, NULL, e);
 }
 
-static int mtu_inject(struct fault *f, struct error *e)
-{
-	int64_t before = 0;
-	int rc = mtu_now(f, &before, e);
-
-	if (rc)
-		return rc;
-	json_object_set_new(f->state, "before", json_integer(before));
-	json_object_set_new(f->state, "ipv6", json_boolean(has_ipv6(f)));
-	return mtu_set(f, json_int(f->args, "mtu", 0), e);
-}
-
 #define IPV6_MIN_MTU 1280
 
 static bool has_ipv6(struct fault *f)
@@ -137,6 +125,18 @@ static bool has_ipv6(struct fault *f)
 		found = found || (json_str(info, "family") && strcmp(json_str(info, "family"), "inet6") == 0);
 	json_decref(shown);
 	return found;
+}
+
+static int mtu_inject(struct fault *f, struct error *e)
+{
+	int64_t before = 0;
+	int rc = mtu_now(f, &before, e);
+
+	if (rc)
+		return rc;
+	json_object_set_new(f->state, "before", json_integer(before));
+	json_object_set_new(f->state, "ipv6", json_boolean(has_ipv6(f)));
+	return mtu_set(f, json_int(f->args, "mtu", 0), e);
 }
 
 static int mtu_clear(struct fault *f, struct error *e)
