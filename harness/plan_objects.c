@@ -266,12 +266,13 @@ static int add_srqs(struct planner *p)
 			rc = plan_used_by(p, given, &used_by);
 		if (rc)
 			return rc;
-		json_array_append_new(p->srqs, json_pack("{s:s,s:s,s:o,s:I,s:I,s:b,s:I,s:I}", "name", name, "agent",
-							 json_str(given, "at"), "pd", pd_of(p, given, used_by), "depth",
-							 (json_int_t)json_int(given, "depth", SRQ_DEPTH), "max_sge",
-							 (json_int_t)json_int(given, "max_sge", 1), "fill", (int)srq_fill(given),
-							 "bytes", (json_int_t)json_int(given, "size", (int64_t)p->msg_bytes),
-							 "limit", (json_int_t)json_int(given, "limit", 0)));
+		json_array_append_new(p->srqs,
+				      json_pack("{s:s,s:o,s:s,s:o,s:I,s:I,s:b,s:I,s:I}", "name", name, "mr",
+						json_sprintf("%s.rx", name), "agent", json_str(given, "at"), "pd",
+						pd_of(p, given, used_by), "depth", (json_int_t)json_int(given, "depth", SRQ_DEPTH),
+						"max_sge", (json_int_t)json_int(given, "max_sge", 1), "fill", (int)srq_fill(given),
+						"bytes", (json_int_t)json_int(given, "size", (int64_t)p->msg_bytes), "limit",
+						(json_int_t)json_int(given, "limit", 0)));
 		json_array_foreach(p->qps, i, qp)
 			if (uses(used_by, qp, "recv"))
 				json_object_set_new(qp, "srq", json_string(name));
