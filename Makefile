@@ -41,7 +41,7 @@ AGENT_SRCS := $(filter-out %_test.c %_fuzz.c,$(sort $(wildcard agents/*.c)))
 TESTS := $(sort $(wildcard harness/*_test.c faults/*_test.c reports/*_test.c agents/*_test.c))
 FUZZERS := $(sort $(wildcard harness/*_fuzz.c faults/*_fuzz.c reports/*_fuzz.c agents/*_fuzz.c))
 SCRIPTS := $(sort $(wildcard harness/*.sh faults/*.sh reports/*.sh agents/*.sh scenarios/*.sh)) .ci/run
-MAINS := harness/main.c harness/inner_main.c harness/guest_init.c agents/agent_main.c agents/wire_main.c
+MAINS := harness/main.c harness/inner_main.c harness/guest_init.c agents/agent_main.c agents/wire_main.c agents/wire_bench.c
 LIB_OBJS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAINS),$(SRCS)))
 AGENT_OBJS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAINS),$(AGENT_SRCS)))
 TEST_BINS := $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
@@ -90,6 +90,9 @@ $(BUILD)/qpdrill-agent: $(BUILD)/obj/agents/agent_main.o $(BUILD)/libqdagent.a $
 $(BUILD)/qpdrill-wire: $(BUILD)/obj/agents/wire_main.o $(BUILD)/libqdagent.a $(BUILD)/libqd.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(WIRE_LIBS)
+$(BUILD)/wire_bench: $(BUILD)/obj/agents/wire_bench.o $(BUILD)/libqdagent.a $(BUILD)/libqd.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(WIRE_LIBS)
 
 # Alone in its initramfs: static, and plain whatever the others are built with.
 $(BUILD)/qpdrill-init: harness/guest_init.c harness/guest_boot.h $(BUILD)/flags
@@ -129,10 +132,11 @@ unit: all tests
 
 tests: $(TEST_BINS)
 
-##bench: guest boot, harness overhead and peak memory, as ratios with their spread
+##bench: guest boot, harness overhead, peak memory and forwarding rates, as ratios with their spread
 bench: setup
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all $(BUILD)/wire_bench
 	@$(BUILD)/qpdrill bench $(ARGS)
+	@$(BUILD)/wire_bench
 
 ##lint: clang-tidy, cppcheck, shellcheck, forbidden functions, file lengths
 lint:

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How fast the wire carries RoCEv2 frames, beside a kernel bridge and a bare poll-and-send loop between the same two veth pairs in
+ * the same run. Needs namespaces (or root), veth and `ip`; no RDMA. Rounds are interleaved; what is printed are medians with the
+ * smallest and the largest.
+ *
+ * wire_bench [ROUNDS [MILLISECONDS]]
+ */
+#include <arpa/inet.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../harness/packet.h"
+#include "../harness/units.h"
+#include "wire_serve.h"
+
+#define BATCH 32
+#define WINDOW 256
+#define FRAMES 1024
+#define FRAME_ROOM 4400
+#define LATENCY_SAMPLES 400
+#define LATENCY_GAP_NS (500 * NSEC_PER_USEC)
+#define ROUNDS_MAX 32
+
+enum middle { BRIDGE, BARE, WIRE, WIRE_100, NUM_MIDDLES };
+static const char *const middle_names[NUM_MIDDLES] = { "bridge", "bare loop", "wire", "wire, 100 rules" };
+static const size_t sizes[] = { 4, 1024, 4096 };
+#define NUM_SIZES (sizeof sizes / sizeof *sizes)
+
+/* Between source and sink. */
+static struct shared {
+	atomic_ullong received;
+	atomic_bool ready; /* the child that was started last has opened its sockets */
+} * shared;
+
+static uint8_t (*frames)[FRAME_ROOM];
+
+static int run(const char *command)
+{
+	return system(command) == 0 ? 0 : -1;
+}
+
+static int write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "we");
+	int rc = !f || fputs(text, f) < 0 ? -1 : 0;
+
+	return f && fclose(f) ? -1 : rc;
+}
+
+static int enter_namespace(void)
+{
+	char map[64];
+	unsigned uid = getuid(), gid = getgid();
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
+		return -1;
+	write_file("/proc/self/setgroups", "deny");
+	snprintf(map, sizeof map, "0 %u 1", uid);
+	if (write_file("/proc/self/uid_map", map))
+		return -1;
+	snprintf(map, sizeof map, "0 %u 1", gid);
+	return write_file("/proc/self/gid_map", map);
+}
+
+static int make_links(void)
+{
+	return run(
+		"ip link add va type veth peer name wa && ip link add vb type veth peer name wb && ip link add br0 type bridge && "
+		"for d in va wa vb wb; do echo 1 > /proc/sys/net/ipv6/conf/$d/disable_ipv6; ip link set $d mtu 4200 up; done; "
+		"echo 1 > /proc/sys/net/ipv6/conf/br0/disable_ipv6; ip link set br0 mtu 4200 up");
+}
+
+static int open_socket(const char *dev, bool receives)
+{
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0), bytes = 16 << 20, one = 1;
+	struct sockaddr_ll addr = {
+		.sll_family = AF_PACKET,
+		.sll_protocol = receives ? htons(ETH_P_ALL) : 0,
+		.sll_ifindex = (int)if_nametoindex(dev),
+	};
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes);
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+	setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one);
+	return fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof addr) ? -1 : fd;
+}
+
+static pid_t child(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pid;
+}
+
+static void wait_ready(void)
+{
+	uint64_t deadline_ns = now_ns() + 5 * NSEC_PER_SEC;
+
+	while (!atomic_load(&shared->ready) && now_ns() < deadline_ns)
+		sched_yield();
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* ---- what stands in the middle ---- */
+
+static void bare_loop(void)
+{
+	static uint8_t buf[65536];
+	int fds[2] = { open_socket("wa", true), open_socket("wb", true) };
+	struct pollfd p[2] = { { .fd = fds[0], .events = POLLIN }, { .fd = fds[1], .events = POLLIN } };
+
+	atomic_store(&shared->ready, true);
+	while (poll(p, 2, -1) >= 0)
+		for (int i = 0; i < 2; i++) {
+			ssize_t n = p[i].revents & POLLIN ? recv(fds[i], buf, sizeof buf, MSG_DONTWAIT) : 0;
+
+			if (n > 0 && send(fds[!i], buf, (size_t)n, 0) < 0)
+				_exit(1);
+		}
+	_exit(1);
+}
+
+static void wire_loop(int rfd, int wfd)
+{
+	struct wire_serve *s = NULL;
+	sd_event *loop = NULL;
+
+	if (sd_event_new(&loop) < 0 || wire_serve_new(loop, rfd, wfd, &s, NULL))
+		_exit(1);
+	_exit(sd_event_loop(loop) != 0);
+}
+
+/* Opens the wire and gives it its rules; what it says is read to the reply of the last request. */
+static int instruct(int to, int from, int rules)
+{
+	FILE *f = fdopen(from, "r");
+	char *line = NULL, last[32];
+	size_t room = 0;
+	int rc = -1;
+
+	dprintf(to, "{\"id\":1,\"op\":\"open\",\"ports\":[{\"name\":\"a\",\"netdev\":\"wa\"},{\"name\":\"b\",\"netdev\":\"wb\"}]}\n"
+		    "{\"id\":2,\"op\":\"records\",\"packets\":\"touched\"}\n"
+		    "{\"id\":3,\"op\":\"connect\",\"pair\":\"p\",\"ends\":[{\"agent\":\"a\",\"addr\":\"10.0.0.1\",\"qpn\":17,"
+		    "\"psn\":0},"
+		    "{\"agent\":\"b\",\"addr\":\"10.0.0.2\",\"qpn\":18,\"psn\":0}]}\n");
+	for (int i = 0; i < rules; i++)
+		dprintf(to,
+			"{\"id\":%d,\"op\":\"rule\",\"as\":\"r%d\",\"action\":\"drop\",\"match\":{\"from\":\"%s\",\"class\":\"%s\","
+			"\"psn\":%d}}\n",
+			10 + i, i, i & 1 ? "a" : "b", i & 2 ? "request" : "ack", 100000 + i);
+	dprintf(to, "{\"id\":9,\"op\":\"clock\"}\n");
+	snprintf(last, sizeof last, "\"id\":9}");
+	while (rc && getline(&line, &room, f) > 0) {
+		if (strstr(line, "\"error\""))
+			fputs(line, stderr);
+		if (strstr(line, last))
+			rc = 0;
+	}
+	free(line);
+	return rc;
+}
+
+static pid_t start_wire(int rules)
+{
+	int to[2], from[2];
+
+	if (pipe(to) || pipe(from))
+		return -1;
+	pid_t pid = child();
+
+	if (pid == 0) {
+		close(to[1]);
+		close(from[0]);
+		wire_loop(to[0], from[1]);
+	}
+	close(to[0]);
+	close(from[1]);
+	return instruct(to[1], from[0], rules) ? -1 : pid;
+}
+
+static pid_t start_middle(enum middle m)
+{
+	pid_t pid = 0;
+
+	if (m == BRIDGE)
+		return run("ip link set wa master br0 && ip link set wb master br0") ? -1 : 0;
+	if (m == WIRE || m == WIRE_100)
+		return start_wire(m == WIRE_100 ? 100 : 0);
+	atomic_store(&shared->ready, false);
+	pid = child();
+	if (pid == 0)
+		bare_loop();
+	wait_ready();
+	return pid;
+}
+
+static void stop_middle(enum middle m, pid_t pid)
+{
+	if (m != BRIDGE)
+		end_child(pid);
+	else if (run("ip link set wa nomaster && ip link set wb nomaster"))
+		exit(1);
+}
+
+/* ---- flood and latency ---- */
+
+static size_t make_frames(size_t payload)
+{
+	static const uint8_t a[16] = { [10] = 0xff, [11] = 0xff, 10, 0, 0, 1 }, b[16] = { [10] = 0xff, [11] = 0xff, 10, 0, 0, 2 };
+	struct packet_spec s = {
+		.dmac = { 2, 0, 0, 0, 0, 2 }, .smac = { 2, 0, 0, 0, 0, 1 }, .opcode = 4, .dest_qp = 18, .payload_bytes = payload
+	};
+	int len = 0;
+
+	memcpy(s.src, a, 16);
+	memcpy(s.dst, b, 16);
+	for (uint32_t i = 0; i < FRAMES; i++) {
+		s.psn = i;
+		len = packet_build(&s, frames[i], FRAME_ROOM);
+	}
+	return (size_t)len;
+}
+
+static void sink(void)
+{
+	static uint8_t room[BATCH][FRAME_ROOM];
+	struct mmsghdr msgs[BATCH] = { 0 };
+	struct iovec iov[BATCH];
+	int fd = open_socket("vb", true);
+
+	for (int i = 0; i < BATCH; i++) {
+		iov[i] = (struct iovec){ .iov_base = room[i], .iov_len = FRAME_ROOM };
+		msgs[i].msg_hdr.msg_iov = &iov[i];
+		msgs[i].msg_hdr.msg_iovlen = 1;
+	}
+	atomic_store(&shared->ready, true);
+	for (;;) {
+		int n = recvmmsg(fd, msgs, BATCH, MSG_WAITFORONE, NULL);
+
+		if (n < 0)
+			_exit(1);
+		atomic_fetch_add(&shared->received, (unsigned)n);
+	}
+}
+
+/* Frames a second with a closed window: nothing is lost, or the rate says so. */
+static double flood(size_t payload, uint64_t ms)
+{
+	size_t len = make_frames(payload);
+	struct mmsghdr msgs[BATCH] = { 0 };
+	struct iovec iov[BATCH];
+	unsigned long long sent = 0;
+	int fd = open_socket("va", false);
+
+	atomic_store(&shared->received, 0);
+	atomic_store(&shared->ready, false);
+	pid_t pid = child();
+
+	if (pid == 0)
+		sink();
+	wait_ready();
+	uint64_t began = now_ns(), end = began + ms * NSEC_PER_MSEC;
+
+	while (now_ns() < end) {
+		if (sent - atomic_load(&shared->received) > WINDOW - BATCH) {
+			sched_yield();
+			continue;
+		}
+		for (int i = 0; i < BATCH; i++) {
+			iov[i] = (struct iovec){ .iov_base = frames[(sent + (unsigned)i) % FRAMES], .iov_len = len };
+			msgs[i].msg_hdr.msg_iov = &iov[i];
+			msgs[i].msg_hdr.msg_iovlen = 1;
+		}
+		int n = sendmmsg(fd, msgs, BATCH, 0);
+
+		if (n > 0)
+			sent += (unsigned)n;
+	}
+	double rate = (double)atomic_load(&shared->received) * 1e9 / (double)(now_ns() - began);
+
+	end_child(pid);
+	close(fd);
+	return rate;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Median one-way time of single frames, us. */
+static double latency(void)
+{
+	static double us[LATENCY_SAMPLES];
+	size_t len = make_frames(64);
+	int out = open_socket("va", false), in = open_socket("vb", true), n = 0;
+	static uint8_t buf[FRAME_ROOM];
+
+	for (int i = 0; i < LATENCY_SAMPLES; i++) {
+		struct pollfd p = { .fd = in, .events = POLLIN };
+		struct timespec gap = { .tv_nsec = LATENCY_GAP_NS };
+		uint64_t t = now_ns();
+
+		if (send(out, frames[i], len, 0) < 0 || poll(&p, 1, 100) < 1 || recv(in, buf, sizeof buf, MSG_DONTWAIT) <= 0)
+			continue;
+		us[n++] = (double)(now_ns() - t) / 1000;
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &gap, NULL); /* between samples the path is idle */
+	}
+	close(out);
+	close(in);
+	qsort(us, (size_t)n, sizeof *us, by_value);
+	return n ? us[n / 2] : -1;
+}
+
+/* ---- the report ---- */
+
+static double rates[NUM_MIDDLES][NUM_SIZES][ROUNDS_MAX], delays[NUM_MIDDLES][ROUNDS_MAX];
+
+static double median(double *v, int n, double *ret_min, double *ret_max)
+{
+	qsort(v, (size_t)n, sizeof *v, by_value);
+	*ret_min = v[0];
+	*ret_max = v[n - 1];
+	return v[n / 2];
+}
+
+static void report(int rounds)
+{
+	double base[NUM_SIZES], free_rate[NUM_SIZES], min, max;
+
+	printf("%-18s %10s %28s %28s %28s\n", "", "idle us", "64 B", "1 KiB", "4 KiB");
+	for (int m = 0; m < NUM_MIDDLES; m++) {
+		printf("%-18s %10.1f", middle_names[m], median(delays[m], rounds, &min, &max));
+		for (size_t k = 0; k < NUM_SIZES; k++) {
+			double rate = median(rates[m][k], rounds, &min, &max);
+
+			if (m == BRIDGE)
+				base[k] = rate;
+			if (m == WIRE)
+				free_rate[k] = rate;
+			printf(" %8.0f pps %4.2f [%4.2f,%4.2f]", rate, rate / base[k], min / base[k], max / base[k]);
+			if (m == WIRE_100)
+				printf(" (%4.2f)", rate / free_rate[k]);
+		}
+		printf("\n");
+	}
+	printf("ratios are to the bridge; in round brackets to the wire without rules\n");
+}
+
+int main(int argc, char **argv)
+{
+	int rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 5;
+	uint64_t ms = argc > 2 ? strtoull(argv[2], NULL, 10) : 300;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (rounds < 1 || rounds > ROUNDS_MAX || ms < 10)
+		return 2;
+	if (enter_namespace() || make_links()) {
+		printf("skipped: namespaces, veth pairs or bridges cannot be made here\n");
+		return 77;
+	}
+	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	frames = mmap(NULL, (size_t)FRAMES * FRAME_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED || (void *)frames == MAP_FAILED)
+		return 1;
+	for (int r = 0; r < rounds; r++)
+		for (int m = 0; m < NUM_MIDDLES; m++) {
+			pid_t pid = start_middle((enum middle)m);
+
+			if (pid < 0)
+				return 1;
+			delays[m][r] = latency();
+			for (size_t k = 0; k < NUM_SIZES; k++)
+				rates[m][k][r] = flood(sizes[k], ms);
+			stop_middle((enum middle)m, pid);
+		}
+	report(rounds);
+	return 0;
+}
