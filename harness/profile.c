@@ -34,6 +34,7 @@ struct field {
 static const char *const sides[] = { "send", "recv", NULL };
 static const char *const roles[] = { "requester", "responder", NULL };
 static const char *const detections[] = { "local", "nak", "seq-nak", "rnr", "silent", "none", NULL };
+static const char *const psn_halves[] = { "lower", "upper", NULL };
 static const char *const wrong_keys[] = { "wrong", "old", NULL };
 static const char *const checks[] = { "unexpected", "ledger", "cause-first", "state", "payload", "time", NULL };
 
@@ -48,6 +49,8 @@ static const struct field when_fields[] = {
 	{ .key = "type", .kind = VALUE_NAME, .names = &names_qp_type },
 	{ .key = "detection", .kind = VALUE_ENUM, .values = detections },
 	{ .key = "fault", .kind = VALUE_TEXT },
+	{ .key = "with", .kind = VALUE_TEXT },                         /* an argument that the fault was given */
+	{ .key = "psn", .kind = VALUE_ENUM, .values = psn_halves },   /* where the QP's own sq_psn lies */
 	{ .key = "lkey", .kind = VALUE_ENUM, .values = wrong_keys },
 	{ .key = "rkey", .kind = VALUE_ENUM, .values = wrong_keys },
 	{ .key = "retry_cnt", .kind = VALUE_INT },

@@ -3,7 +3,7 @@
  * Documented deviations of a provider from the specification: scenarios/profiles/<provider>.yaml.
  * An entry excuses one value by one other value, and only where a run has `seen` it.
  *
- * Fields of an entry: id, provider, kernel {from, before}, seen [kernel releases], when {spec, queue, event, at, op, detection, ...},
+ * Fields of an entry: id, provider, kernel {from, before}, seen [kernel releases], when {spec, queue, event, at, op, detection, ... (profile.c: when_fields)},
  * device (a status, `none`, or an event), waives [cause-first ...], source, note. Unknown keys are refused.
  */
 #ifndef QD_PROFILE_H

@@ -23,18 +23,30 @@ static const char *role_of(const struct model *m, size_t qp, unsigned life)
 	return "responder";
 }
 
-static bool fault_is(const struct model *m, const struct m_match *what, const char *key, const char *want)
+/* One fault that reaches the QP has all that is asked of it. */
+static bool fault_is(const struct model *m, const struct m_match *what, const json_t *when)
 {
-	if (!want)
+	const char *with = json_str(when, "with");
+
+	if (!json_str(when, "fault") && !json_str(when, "detection") && !with)
 		return true;
 	for (size_t i = 0; i < m->faults.n; i++) {
 		const struct m_fault *f = &m->faults.v[i];
+		const json_t *args = json_object_get(m->insts.v[f->inst].plan, "args");
 
-		if (f->injected && f->rec <= what->rec && m_fault_reaches(m, f, what->qp) &&
-		    !strcmp(want, !strcmp(key, "fault") ? f->name : f->detection))
+		if (f->injected && f->rec <= what->rec && m_fault_reaches(m, f, what->qp) && is(when, "fault", f->name) &&
+		    is(when, "detection", f->detection) && (!with || json_object_get(args, with)))
 			return true;
 	}
 	return false;
+}
+
+static bool psn_is(const struct m_qp *q, const json_t *when)
+{
+	const json_t *planned = json_object_get(q->plan, "attr");
+	int64_t psn = json_int(json_object_get(q->queried, "sq_psn") ? q->queried : planned, "sq_psn", 0);
+
+	return is(when, "psn", psn & 0x800000 ? "upper" : "lower");
 }
 
 static bool attr_is(const struct model *m, size_t qp, const json_t *when, const char *key)
@@ -66,8 +78,7 @@ bool m_profile_applies(const struct model *m, const json_t *entry, const struct 
 		return false;
 	if (!is(when, "lkey", json_str(step, "lkey")) || !is(when, "rkey", json_str(step, "rkey")))
 		return false;
-	return fault_is(m, what, "fault", json_str(when, "fault")) && fault_is(m, what, "detection", json_str(when, "detection")) &&
-	       attr_is(m, what->qp, when, "retry_cnt") && attr_is(m, what->qp, when, "rnr_retry");
+	return fault_is(m, what, when) && psn_is(q, when) && attr_is(m, what->qp, when, "retry_cnt") && attr_is(m, what->qp, when, "rnr_retry");
 }
 
 const json_t *m_profile_excuse(const struct model *m, const struct m_match *what, const char *device, bool *ret_seen)

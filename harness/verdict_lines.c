@@ -231,6 +231,7 @@ static const struct m_comp *first_cause(const struct judge *j, size_t qp, bool r
 static const char *state_shown(const struct judge *j, size_t qp)
 {
 	const char *state = "?";
+	size_t rec = 0;
 
 	for (size_t i = 0; i < j->m->states.n; i++) {
 		const struct m_state *s = &j->m->states.v[i];
@@ -240,6 +241,14 @@ static const char *state_shown(const struct judge *j, size_t qp)
 		if (!strcmp(judge_do(j, s->inst), "recover"))
 			break;
 		state = s->new_;
+		rec = s->rec;
+	}
+	for (size_t i = 0; i < j->m->verbs.n; i++) {
+		const struct m_verb *v = &j->m->verbs.v[i];
+
+		if (v->rec > rec && !v->err && !strcmp(v->obj, judge_qp(j, qp)) && !strcmp(v->verb, "ibv_destroy_qp") &&
+		    !judge_is_release(j, v->inst) && strcmp(judge_do(j, v->inst), "recover"))
+			return "destroyed";
 	}
 	return state;
 }

@@ -64,7 +64,7 @@ static unsigned posts_of(struct judge *j, size_t inst)
 		const struct m_post *p = &j->m->posts.v[i];
 		char more[64] = "";
 
-		if (!in_step(j, inst, p->inst) || strcmp(p->by, "step") || (p->inst != inst && tag >> 12 != p->tag >> 12) ||
+		if (!in_step(j, inst, p->inst) || (*p->by && strcmp(p->by, "step")) || (p->inst != inst && tag >> 12 != p->tag >> 12) ||
 		    (p->inst != inst && as && strcmp(as, p->as)))
 			continue;
 		n++;
