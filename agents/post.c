@@ -239,8 +239,7 @@ static void post_chain(struct agent *a, struct qp *qp, const struct message *mes
 		abort();
 	for (unsigned i = 0; i < res->count; i++) {
 		const struct message *m = messages + i * step;
-		/* Members each have their own place: each is message 0 of it. */
-		uint64_t index = step ? 0 : index0 + i;
+		uint64_t index = index0 + i;
 
 		message_fill(a, m, index);
 		message_build(m, index, queue_wr_id(qp->sq, WRID_SEND, i), &list[i], sges + (size_t)i * POST_SGE_MAX);
@@ -295,7 +294,7 @@ static int parse_members(struct agent *a, const json_t *body, const json_t *memb
 		json_object_update(both, v);
 		if (json_object_get(v, "op") && !json_object_get(v, "wr"))
 			json_object_set(both, "wr", json_object_get(v, "op"));
-		rc = message_parse(a, both, 1, &m[i], e);
+		rc = message_parse(a, both, (unsigned)json_array_size(members), &m[i], e);
 		if (rc == 0)
 			rc = m[i].slots ? 0 : error_set(e, -EINVAL, "slots is 0");
 		json_decref(both);

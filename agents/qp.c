@@ -237,7 +237,9 @@ static json_t *given_json(const json_t *set, const struct qp_defaults *d)
 {
 	json_t *copy = set ? json_copy((json_t *)set) : json_object();
 
-	if (json_is_null(json_object_get(copy, "gid_index")))
+	json_t *gid_index = json_object_get(copy, "gid_index");
+
+	if (json_is_null(gid_index) || (!gid_index && json_object_get(copy, "dest_gid")))
 		json_object_set_new(copy, "gid_index", json_integer(d->gid_index));
 	return copy;
 }

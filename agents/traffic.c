@@ -126,12 +126,11 @@ static void span_add(struct traffic *t, struct span *s, const struct queue *q, u
 	s->t_last_ns = now;
 }
 
-static void note_error(struct traffic *t, json_t *what)
+/* "SEND 12: RETRY_EXC_ERR": the first thing that went wrong. */
+static void note_error(struct traffic *t, const char *op, uint64_t index, const char *what)
 {
-	if (t->first_error)
-		json_decref(what);
-	else
-		t->first_error = what;
+	if (!t->first_error)
+		t->first_error = op ? json_sprintf("%s %llu: %s", op, (unsigned long long)index, what) : json_string(what);
 }
 
 json_t *traffic_json(const struct traffic *t)
@@ -163,7 +162,7 @@ void traffic_end(struct traffic *t, int rc, const char *phase, const char *text)
 	cq_unwatch(t->qp->scq);
 	cq_unwatch(t->qp->rcq);
 	if (text)
-		note_error(t, json_pack("{s:s}", "text", text));
+		note_error(t, NULL, 0, text);
 	report_posts(t);
 	run_flush(a, t->qp->sq);
 	run_flush(a, qp_recv_queue(t->qp));
@@ -314,7 +313,7 @@ static void pump(struct traffic *t)
 		if (!err)
 			continue;
 		t->errors++;
-		note_error(t, json_pack("{s:s, s:I, s:i}", "op", name_of(&names_op, op_of(t, t->next)), "index", (json_int_t)t->next, "errno", err));
+		note_error(t, name_of(&names_op, op_of(t, t->next)), t->next, strerror(err));
 		traffic_end(t, -err, "end", NULL);
 		return;
 	}
@@ -374,7 +373,7 @@ void traffic_start(struct traffic *t)
 static void completion_error(struct traffic *t, const char *op, uint64_t index, const struct ibv_wc *wc)
 {
 	t->errors++;
-	note_error(t, json_pack("{s:s, s:I, s:s}", "op", op, "index", (json_int_t)index, "status", name_of(&names_status, (int)wc->status)));
+	note_error(t, op, index, name_of(&names_status, (int)wc->status));
 	traffic_end(t, -EIO, "end", NULL);
 }
 
@@ -401,7 +400,7 @@ void traffic_sent(struct agent *a, struct queue *q, const struct wr *wr, const s
 
 		if (pattern_check(want, slot_at(t, TRAFFIC_READ_LANDING, wr->index), t->size) != PATTERN_INTACT) {
 			t->bad_payload++;
-			note_error(t, json_pack("{s:s, s:I, s:s}", "op", "READ", "index", (json_int_t)wr->index, "text", "payload is not the peer's"));
+			note_error(t, "READ", wr->index, "payload is not the peer's");
 		}
 	}
 }
@@ -453,7 +452,7 @@ void traffic_received(struct traffic *t, struct queue *q, uint32_t seq, const st
 		t->received++;
 	} else {
 		t->bad_payload++;
-		note_error(t, json_pack("{s:s, s:I, s:s}", "op", "RECV", "index", (json_int_t)index, "text", "payload is not the peer's"));
+		note_error(t, "RECV", index, "payload is not the peer's");
 	}
 	if (t->qp->dying)
 		return;
@@ -461,7 +460,7 @@ void traffic_received(struct traffic *t, struct queue *q, uint32_t seq, const st
 	if (!err)
 		span_add(t, &t->recv_span, q, q->next - 1, now_ns());
 	else
-		note_error(t, json_pack("{s:s, s:I, s:i}", "op", "RECV", "index", (json_int_t)index, "errno", err));
+		note_error(t, "RECV", index, strerror(err));
 }
 
 void traffic_qp_gone(struct agent *a, struct qp *qp)
