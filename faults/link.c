@@ -13,7 +13,8 @@ static const char *netdev(const struct fault *f)
 	return json_str(f->env->device(f->env->ctl, fault_agent(f, fault_arg(f, "at"))), "netdev");
 }
 
-/* One command of ip about the end's device: fmt has one %s for its name. */
+/* One command of ip about the end's device, whose name goes between before and after. What a device is, is asked with `addr show`: after a `link
+ * show` an ip that is kept open for many commands leaves the addresses out of its later answers. */
 static int ip(struct fault *f, const char *before, const char *after, json_t **ret_out, struct error *e)
 {
 	const char *dev = netdev(f);
@@ -44,24 +45,22 @@ static bool has_flag(const json_t *link, const char *flag)
 	return json_has(link, "flags", flag);
 }
 
-/* link_down */
-
-static int down_inject(struct fault *f, struct error *e)
+/* A device that goes down, or loses its address, forgets its permanent neighbours. */
+static int neighbours_keep(struct fault *f, struct error *e)
 {
 	json_t *neigh = NULL;
 	int rc = ip(f, "neigh show dev", "", &neigh, e);
 
-	/* Taking a device down forgets its permanent neighbours. */
 	if (!rc && neigh)
 		json_object_set_new(f->state, "neigh", neigh);
-	return rc ? rc : ip(f, "link set dev", "down", NULL, e);
+	return rc;
 }
 
-static int down_clear(struct fault *f, struct error *e)
+static int neighbours_restore(struct fault *f, struct error *e)
 {
 	const json_t *n;
 	size_t i;
-	int rc = ip(f, "link set dev", "up", NULL, e);
+	int rc = 0;
 
 	json_array_foreach (json_object_get(f->state, "neigh"), i, n) {
 		char what[160], dev[96];
@@ -75,12 +74,28 @@ static int down_clear(struct fault *f, struct error *e)
 	return rc;
 }
 
+/* link_down */
+
+static int down_inject(struct fault *f, struct error *e)
+{
+	int rc = neighbours_keep(f, e);
+
+	return rc ? rc : ip(f, "link set dev", "down", NULL, e);
+}
+
+static int down_clear(struct fault *f, struct error *e)
+{
+	int rc = ip(f, "link set dev", "up", NULL, e);
+
+	return rc ? rc : neighbours_restore(f, e);
+}
+
 static int down_prove(struct fault *f, json_t **ret, struct error *e)
 {
 	json_t *shown = NULL;
 	bool down = false;
 
-	if (f->active && ip(f, "link show dev", "", &shown, e) == 0 && first(shown))
+	if (f->active && ip(f, "addr show dev", "", &shown, e) == 0 && first(shown))
 		down = !has_flag(first(shown), "UP");
 	json_decref(shown);
 	*ret = json_pack("{s:b}", "down", (int)down);
@@ -92,7 +107,7 @@ static int down_prove(struct fault *f, json_t **ret, struct error *e)
 static int mtu_now(struct fault *f, int64_t *ret, struct error *e)
 {
 	json_t *shown = NULL;
-	int rc = ip(f, "link show dev", "", &shown, e);
+	int rc = ip(f, "addr show dev", "", &shown, e);
 
 	if (!rc && !first(shown))
 		rc = error_set(e, -ENODEV, "%s: ip shows no such device", netdev(f));
@@ -167,7 +182,7 @@ static int address_inject(struct fault *f, struct error *e)
 {
 	json_t *shown = NULL;
 	const json_t *info;
-	char text[96] = "";
+	char text[96] = "", what[128];
 	size_t i;
 	int rc = ip(f, "addr show dev", "", &shown, e);
 
@@ -180,8 +195,9 @@ static int address_inject(struct fault *f, struct error *e)
 	if (!text[0])
 		return error_set(e, -EADDRNOTAVAIL, "address_removed: %s has no IPv4 address", netdev(f));
 	json_object_set_new(f->state, "address", json_string(text));
-	char what[128];
-
+	rc = neighbours_keep(f, e);
+	if (rc)
+		return rc;
 	snprintf(what, sizeof what, "addr del %s dev", text);
 	return ip(f, what, "", NULL, e);
 }
@@ -189,9 +205,11 @@ static int address_inject(struct fault *f, struct error *e)
 static int address_clear(struct fault *f, struct error *e)
 {
 	char what[128];
+	int rc;
 
 	snprintf(what, sizeof what, "addr add %s dev", json_str(f->state, "address"));
-	return ip(f, what, "", NULL, e);
+	rc = ip(f, what, "", NULL, e);
+	return rc ? rc : neighbours_restore(f, e);
 }
 
 static int address_prove(struct fault *f, json_t **ret, struct error *e)

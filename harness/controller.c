@@ -129,6 +129,14 @@ static void hello_of(struct case_run *r, const struct ctl_agent *a)
 	case_note(r, src, json_str(a->hello, "clk"), rec);
 }
 
+/* A case before this one may have moved it. */
+static int gid_index_of(const struct lab_device *d)
+{
+	int index = d->gid[0] ? gid_find("/sys", d->rdma, d->port, d->gid) : -ENOENT;
+
+	return index >= 0 ? index : d->gid_index;
+}
+
 int agents_open(struct case_run *r, const char *name, struct error *e)
 {
 	struct ops ops = { NULL };
@@ -144,7 +152,7 @@ int agents_open(struct case_run *r, const char *name, struct error *e)
 		ops_add(&ops, a->name, json_pack("{s:s,s:o}", "op", "seed", "seed", json_hex(r->seed)));
 		req = json_pack("{s:s,s:o,s:s,s:i}", "op", "device_open", "name", json_sprintf("dev.%s", a->name), "device", a->lab_device->rdma,
 		                "port", a->lab_device->port);
-		json_object_set_new(req, "gid_index", json_integer(a->lab_device->gid_index));
+		json_object_set_new(req, "gid_index", json_integer(gid_index_of(a->lab_device)));
 		ops_add(&ops, a->name, req);
 	}
 	rc = ops_run(r, &ops, 0, e);

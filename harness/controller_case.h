@@ -57,6 +57,7 @@ struct ctl_agent {
 	unsigned own_dumps, own_counters; /* records of these kinds that it sent by itself */
 	bool ended;                /* end of file or a broken line */
 	bool end_noted;            /* its end is on record, or was wanted */
+	bool gid_changed;          /* the device has said so since its GID was last looked up */
 	bool frozen;
 	bool spoilt;               /* not to be used for another case */
 };
@@ -252,6 +253,11 @@ uint64_t case_random(uint64_t seed, const char *name, unsigned count);
 json_t *handover_make(struct case_run *r, const struct object *qp);
 /* Tells `to` what its peer is, past the faults that change things on their way. keys_only: QPN, PSN and GID stay as they were told. */
 int handover_tell(struct case_run *r, struct object *to, bool keys_only, struct error *e);
+
+/* Index of a RoCE v2 GID in a port's table under this sysfs; -ENOENT, -EINVAL. */
+int gid_find(const char *sysfs, const char *rdma, int port, const char *gid);
+/* After a GID_CHANGE: looks the agent's GID up again. */
+void gid_refresh(struct ctl_agent *a);
 
 /* ---- payload (controller_payload.c) ---- */
 

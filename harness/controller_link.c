@@ -171,12 +171,14 @@ static void attrs_init(struct case_run *r, struct object *qp, json_t *set)
 static void attrs_rtr(struct case_run *r, struct object *qp, json_t *set)
 {
 	static const char *const common[] = { "path_mtu", "hop_limit", "traffic_class", "sl", "flow_label", "gid_index" };
-	const struct ctl_agent *a = agent_find(r, qp->agent);
+	struct ctl_agent *a = agent_find(r, qp->agent);
 
 	if (is_type(qp, "UD"))
 		return;
 	for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
 		set_attr(r, set, qp, common[i]);
+	if (a)
+		gid_refresh(a);
 	if (!json_object_get(set, "gid_index") && json_object_get(a ? a->device : NULL, "gid_index"))
 		json_object_set(set, "gid_index", json_object_get(a->device, "gid_index"));
 	if (a && a->lab_device)

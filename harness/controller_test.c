@@ -629,6 +629,45 @@ static void comparisons_hold(void)
 	json_decref(open);
 }
 
+static void put(const char *base, const char *rel, const char *text)
+{
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/%s", base, rel);
+	for (char *c = strchr(path + 1, '/'); c; c = strchr(c + 1, '/')) {
+		*c = 0;
+		mkdir(path, 0755);
+		*c = '/';
+	}
+	f = fopen(path, "we");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	fprintf(f, "%s\n", text);
+	fclose(f);
+}
+
+static void a_gid_is_found_where_it_stands(void)
+{
+	static const char *const files[][2] = {
+		{ "class/infiniband/r/ports/1/gids/0", "0000:0000:0000:0000:0000:0000:0000:0000" },
+		{ "class/infiniband/r/ports/1/gids/1", "0000:0000:0000:0000:0000:ffff:0a00:0001" },
+		{ "class/infiniband/r/ports/1/gids/2", "0000:0000:0000:0000:0000:ffff:0a00:0001" },
+		{ "class/infiniband/r/ports/1/gid_attrs/types/1", "IB/RoCE v1" },
+		{ "class/infiniband/r/ports/1/gid_attrs/types/2", "RoCE v2" },
+	};
+	char base[64];
+	char *argv[] = { (char[]){ "rm" }, (char[]){ "-r" }, base, NULL };
+
+	snprintf(base, sizeof base, "%s/sys", dir);
+	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+		put(base, files[i][0], files[i][1]);
+	CU_ASSERT_EQUAL(gid_find(base, "r", 1, "::ffff:10.0.0.1"), 2);
+	CU_ASSERT_EQUAL(gid_find(base, "r", 1, "::ffff:10.0.0.2"), -ENOENT);
+	CU_ASSERT_EQUAL(gid_find(base, "r", 2, "::ffff:10.0.0.1"), -ENOENT);
+	CU_ASSERT_EQUAL(gid_find(base, "r", 1, "nonsense"), -EINVAL);
+	CU_ASSERT_EQUAL(proc_run(argv, 5 * NSEC_PER_SEC, NULL, NULL), 0);
+}
+
 static void tables_are_complete(void)
 {
 	static const char *const steps[] = { "connect", "create", "destroy", "modify", "post", "post_recv", "poll", "traffic", "fault", "clear", "expect",
@@ -663,6 +702,7 @@ static const struct {
 	{ "completions are counted by post", completions_are_counted_by_post },
 	{ "differences are what only one side has", differences_are_what_only_one_side_has },
 	{ "comparisons hold", comparisons_hold },
+	{ "a GID is found where it stands", a_gid_is_found_where_it_stands },
 	{ "tables are complete", tables_are_complete },
 	{ "a case runs to its end", a_case_runs_to_its_end },
 	{ "a banner before the hello is chatter", a_banner_before_the_hello_is_chatter },

@@ -38,6 +38,18 @@ static void follow_verb(struct case_run *r, const json_t *rec)
 			o->exists = false;
 }
 
+static void follow_event(struct case_run *r, const json_t *rec)
+{
+	const char *event = json_str(rec, "event"), *obj = json_str(rec, "obj");
+	struct ctl_agent *a;
+
+	if (!event || strcmp(event, "GID_CHANGE") != 0 || !obj || strncmp(obj, "dev.", 4) != 0)
+		return;
+	a = agent_find(r, obj + 4);
+	if (a)
+		a->gid_changed = true;
+}
+
 /* What an agent says of its objects keeps the controller's view of them fresh. */
 static void follow(struct case_run *r, const json_t *rec)
 {
@@ -48,6 +60,8 @@ static void follow(struct case_run *r, const json_t *rec)
 
 	if (kind && strcmp(kind, "verb") == 0)
 		follow_verb(r, rec);
+	if (kind && strcmp(kind, "event") == 0)
+		follow_event(r, rec);
 	if (!kind || strcmp(kind, "state") != 0 || !o || o->type != OBJECT_QP)
 		return;
 	state = json_str(queried, "state");
