@@ -53,7 +53,7 @@ static void take(struct agent *a, struct cq *cq, const struct ibv_wc *wc, uint64
 	if (taken == QUEUE_TAKEN && !q->send)
 		receiver = traffic_receiver(a, q, wc, &traffic);
 	run_add(a, q, id, wc, cq->o.name, t, traffic, taken);
-	if (!traffic)
+	if (!traffic || !traffic_runs(a, traffic))
 		mark_dirty(dirty, q);
 	if (taken == QUEUE_TAKEN && q->send && wr.traffic)
 		traffic_sent(a, q, &wr, wc, t);

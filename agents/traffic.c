@@ -116,6 +116,17 @@ void traffic_report_posts(struct agent *a, uint16_t number)
 	}
 }
 
+bool traffic_runs(struct agent *a, uint16_t number)
+{
+	struct traffic *t;
+
+	LL_FOREACH2(a->traffics, t, link) {
+		if (t->number == number && t->state == TRAFFIC_RUNNING)
+			return true;
+	}
+	return false;
+}
+
 static void span_add(struct traffic *t, struct span *s, const struct queue *q, uint32_t seq, uint64_t now)
 {
 	if (s->n && (s->life != q->life || s->first + s->n != seq))

@@ -97,6 +97,8 @@ void traffic_sent(struct agent *a, struct queue *q, const struct wr *wr, const s
 /* After a batch of completions: posts what may be posted, ends what is done. */
 void traffic_turn(struct agent *a);
 
+/* One of that name runs: it reports its completions itself, at its end. */
+bool traffic_runs(struct agent *a, uint16_t number);
 /* Reports the posts of every traffic of that name that are not yet reported. */
 void traffic_report_posts(struct agent *a, uint16_t number);
 void traffic_qp_gone(struct agent *a, struct qp *qp);

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+#include "traffic.h"
+
+#include <CUnit/Basic.h>
+
+#include "../harness/pattern.h"
+#include "agent_rig.h"
+#include "fake_verbs.h"
+#include "object.h"
+
+#define SIZE 128
+#define TAG 5
+#define PEER_TAG 6
+#define SEED 9
+
+static void set_up(void)
+{
+	static const char *const moves[] = { "INIT", "RTR", "RTS" };
+
+	fake.post_room = FAKE_MAX;
+	rig_start();
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:i}", "op", "seed", "seed", SEED), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "device_open", "name", "dev", "device", "fake0"), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "pd_create", "name", "pd", "dev", "dev"), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i}", "op", "cq_create", "name", "cq", "dev", "dev", "depth", 64), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i}", "op", "mr_create", "name", "rx", "pd", "pd", "bytes", 4096), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i}", "op", "mr_create", "name", "trf", "pd", "pd", "bytes", 16384), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:s, s:s, s:{s:i}}", "op", "qp_create", "name", "q", "pd", "pd", "send_cq", "cq", "recv_cq",
+			       "cq", "cap", "max_recv_wr", 64), 0);
+	for (size_t i = 0; i < 3; i++)
+		CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "qp_modify", "name", "q", "to", moves[i]), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:s, s:i, s:i}", "op", "post_recv", "qp", "q", "count", 2, "mr", "rx", "size", 256, "stride", 256), 0);
+}
+
+static void tear_down(void)
+{
+	json_t *reply = rig_ask("{s:s}", "op", "release");
+
+	CU_ASSERT_EQUAL(json_array_size(json_object_get(reply, "left")), 0);
+	CU_ASSERT_EQUAL(fake.live, 0);
+	rig_stop();
+}
+
+static void prepare(void)
+{
+	json_t *reply = rig_ask("{s:s, s:s, s:s, s:i, s:i, s:s}", "op", "traffic_prepare", "as", "t", "qp", "q", "size", SIZE, "tag", TAG, "mr", "trf");
+
+	CU_ASSERT_EQUAL(json_int(reply, "rc", -1), 0);
+	CU_ASSERT_EQUAL(json_int(reply, "posted", -1), 14); /* rx has 16 slots, two of them had a receive */
+	CU_ASSERT_EQUAL(json_int(reply, "receives", -1), 16);
+}
+
+static int start(int messages, const char *role, int expect)
+{
+	return rig_send("{s:s, s:s, s:s, s:[s,s,s], s:i, s:i, s:i, s:i, s:s, s:i, s:i}", "op", "traffic", "as", "t", "qp", "q", "ops", "SEND", "WRITE",
+			"READ", "messages", messages, "depth", 4, "tag", TAG, "peer_tag", PEER_TAG, "role", role, "expect_messages", expect,
+			"raddr", 0x10000);
+}
+
+/* Lets the agent see what there is. */
+static void settle(void)
+{
+	for (int i = 0; i < 4; i++)
+		CU_ASSERT_EQUAL(rig_rc("{s:s}", "op", "clock"), 0);
+}
+
+static char *memory(const char *mr)
+{
+	return ((struct mr *)object_find(rig.agent, OBJECT_MR, mr))->addr;
+}
+
+static void peer_sends(unsigned slot, uint32_t tag, uint64_t index)
+{
+	pattern_fill((struct pattern){ .seed = SEED, .tag = tag, .index = index }, memory("rx") + slot * 256, SIZE);
+	fake_complete(fake.cq, (struct ibv_wc){ .wr_id = fake.qp->received[slot], .opcode = IBV_WC_RECV, .byte_len = SIZE, .qp_num = fake.qp->qp.qp_num });
+}
+
+/* The n-th send of the agent is done; a READ has brought what the peer would have. */
+static void send_done(unsigned n, enum ibv_wc_status status, bool good)
+{
+	const struct ibv_send_wr *wr = &fake.qp->sent[n];
+	enum ibv_wc_opcode opcode = wr->opcode == IBV_WR_SEND ? IBV_WC_SEND : wr->opcode == IBV_WR_RDMA_READ ? IBV_WC_RDMA_READ : IBV_WC_RDMA_WRITE;
+
+	if (wr->opcode == IBV_WR_RDMA_READ) {
+		uint64_t slot = (wr->wr.rdma.remote_addr - 0x10000 - 4096) / SIZE;
+
+		pattern_fill((struct pattern){ .seed = SEED, .tag = good ? PEER_TAG : TAG, .index = TRAFFIC_READABLE + slot },
+			     (void *)(uintptr_t)fake.qp->first_sge[n].addr, SIZE);
+	}
+	fake_complete(fake.cq, (struct ibv_wc){ .wr_id = wr->wr_id, .status = status, .opcode = opcode, .qp_num = fake.qp->qp.qp_num });
+}
+
+static void test_to_the_end(void)
+{
+	json_t *stats, *wc, *post;
+	int id;
+
+	set_up();
+	prepare();
+	/* The peer was told first: its first SEND is here before this end knows the start. */
+	peer_sends(0, PEER_TAG, 0);
+	settle();
+	id = start(6, "both", 2);
+	settle();
+	CU_ASSERT_EQUAL(fake.qp->n_sent, 4);
+	CU_ASSERT_EQUAL(fake.qp->n_received, 17);
+	for (unsigned i = 0; i < 6; i++) {
+		send_done(i, IBV_WC_SUCCESS, true);
+		settle();
+	}
+	CU_ASSERT_PTR_NULL(rig_reply(id));
+	peer_sends(1, PEER_TAG, 3); /* its second SEND is its message 3 */
+	stats = rig_wait(id);
+	CU_ASSERT_EQUAL(json_int(stats, "rc", -1), 0);
+	CU_ASSERT_EQUAL(json_int(stats, "done", -1), 6);
+	CU_ASSERT_EQUAL(json_int(stats, "received", -1), 2);
+	CU_ASSERT_EQUAL(json_int(stats, "bad_payload", -1), 0);
+	CU_ASSERT_PTR_NULL(json_object_get(stats, "first_error"));
+	post = rig_record("post", "q.send", 0);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(post);
+	CU_ASSERT_EQUAL(json_int(post, "accepted", 0), 6);
+	wc = rig_record("wc", "q.send", 0);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(wc);
+	CU_ASSERT_EQUAL(json_int(wc, "count", 0), 6);
+	CU_ASSERT_STRING_EQUAL(json_str(wc, "traffic"), "t");
+	CU_ASSERT_EQUAL(json_int(rig_record("traffic", "q", 0), "done", 0), 6);
+	tear_down();
+}
+
+static void test_bad_payload(void)
+{
+	json_t *stats;
+	int id;
+
+	set_up();
+	prepare();
+	id = start(3, "both", 2);
+	settle();
+	peer_sends(0, PEER_TAG - 1, 0);     /* from an earlier traffic */
+	peer_sends(1, PEER_TAG, 0);         /* its first message once more: not the next one */
+	for (unsigned i = 0; i < 3; i++)
+		send_done(i, IBV_WC_SUCCESS, false);
+	stats = rig_wait(id);
+	CU_ASSERT_EQUAL(json_int(stats, "bad_payload", -1), 3);
+	CU_ASSERT_EQUAL(json_int(stats, "received", -1), 0);
+	CU_ASSERT_STRING_EQUAL(json_str(stats, "first_error"), "RECV 0: payload is not the peer's");
+	tear_down();
+}
+
+static void test_error_ends_it(void)
+{
+	json_t *stats, *wc;
+	int id;
+
+	set_up();
+	prepare();
+	id = start(100, "both", 10);
+	settle();
+	send_done(0, IBV_WC_SUCCESS, true);
+	send_done(1, IBV_WC_RETRY_EXC_ERR, true);
+	send_done(2, IBV_WC_WR_FLUSH_ERR, true);
+	stats = rig_wait(id);
+	CU_ASSERT_EQUAL(json_int(stats, "rc", 0), -EIO);
+	CU_ASSERT_EQUAL(json_int(stats, "done", -1), 1);
+	CU_ASSERT_EQUAL(json_int(stats, "errors", -1), 1);
+	CU_ASSERT_STRING_EQUAL(json_str(stats, "first_error"), "WRITE 1: RETRY_EXC_ERR");
+	settle();
+	wc = rig_record("wc", "q.send", 2);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(wc);
+	CU_ASSERT_STRING_EQUAL(json_str(wc, "status"), "WR_FLUSH_ERR");
+	CU_ASSERT_STRING_EQUAL(json_str(wc, "traffic"), "t");
+	tear_down();
+}
+
+/* No more than half the receives ahead of the peer; a peer that sends nothing is no reason to wait. */
+static void test_window(void)
+{
+	int id;
+
+	set_up();
+	prepare();
+	id = rig_send("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:i, s:i}", "op", "traffic", "as", "t", "qp", "q", "ops", "SEND", "messages", 100, "depth",
+		      60, "tag", TAG, "peer_tag", PEER_TAG, "expect_messages", 100);
+	settle();
+	CU_ASSERT_EQUAL(fake.qp->n_sent, 8);
+	peer_sends(0, PEER_TAG, 0);
+	settle();
+	CU_ASSERT_EQUAL(fake.qp->n_sent, 9);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i}", "op", "traffic_stop", "as", "t", "deadline_ns", 1000000), -ETIMEDOUT);
+	CU_ASSERT_EQUAL(json_int(rig_wait(id), "rc", 0), -ECANCELED);
+	tear_down();
+	set_up();
+	prepare();
+	id = rig_send("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:s}", "op", "traffic", "as", "t", "qp", "q", "ops", "SEND", "messages", 20, "depth", 32,
+		      "tag", TAG, "role", "tx");
+	settle();
+	CU_ASSERT_EQUAL(fake.qp->n_sent, 20);
+	(void)id;
+	tear_down();
+}
+
+static void test_deadline_and_gone(void)
+{
+	json_t *stats;
+	int id;
+
+	set_up();
+	prepare();
+	stats = rig_ask("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i}", "op", "traffic", "as", "t", "qp", "q", "ops", "WRITE", "messages", 2, "tag", TAG,
+			"deadline_ns", 1000000);
+	CU_ASSERT_EQUAL(json_int(stats, "rc", 0), -ETIMEDOUT);
+	CU_ASSERT_EQUAL(json_int(stats, "sent", 0), 2);
+	CU_ASSERT_STRING_EQUAL(json_str(stats, "first_error"), "its deadline passed");
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:[s]}", "op", "traffic", "as", "t", "qp", "q", "ops", "WRITE"), -EINVAL);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i, s:i, s:s}", "op", "traffic_prepare", "as", "t", "qp", "q", "size", SIZE, "tag", TAG, "mr", "trf"), 0);
+	id = start(6, "both", 2);
+	settle();
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i, s:i, s:s}", "op", "traffic_prepare", "as", "u", "qp", "q", "size", SIZE, "tag", 9, "mr", "trf"),
+			-EBUSY);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "destroy", "type", "qp", "name", "q"), 0);
+	CU_ASSERT_EQUAL(json_int(rig_wait(id), "rc", 0), -ECANCELED);
+	tear_down();
+}
+
+static void test_refused(void)
+{
+	set_up();
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i, s:i, s:s}", "op", "traffic_prepare", "as", "t", "qp", "q", "size", 8192, "tag", TAG, "mr", "trf"),
+			-ERANGE);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i, s:i, s:s}", "op", "traffic_prepare", "as", "t", "qp", "q", "size", 512, "tag", TAG, "mr", "trf"), 0);
+	/* Receives of 256 hold no SENDs of 512. */
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:[s], s:i}", "op", "traffic", "as", "t", "qp", "q", "ops", "SEND", "messages", 1), -EINVAL);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:[s], s:i}", "op", "traffic", "as", "t", "qp", "q", "ops", "FETCH_AND_ADD", "messages", 1), -EINVAL);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s}", "op", "traffic_stop", "as", "nobody"), -ENOENT);
+	tear_down();
+}
+
+/* With three operations in turn and eight slots, the last WRITE into each slot is what must lie there. */
+static void test_verify(void)
+{
+	uint64_t last[32] = { 0 };
+	bool written[32] = { false };
+	json_t *v;
+	char *base;
+	int id;
+
+	set_up();
+	prepare();
+	id = start(1, "both", 1);
+	settle();
+	send_done(0, IBV_WC_SUCCESS, true);
+	peer_sends(0, PEER_TAG, 0);
+	CU_ASSERT_EQUAL(json_int(rig_wait(id), "rc", -1), 0);
+	base = memory("trf") + 2 * 4096;
+	for (uint64_t i = 0; i < 100; i++) {
+		if (i % 3 != 1)
+			continue;
+		last[i % 32] = i;
+		written[i % 32] = true;
+	}
+	for (unsigned slot = 0; slot < 32; slot++) {
+		if (written[slot])
+			pattern_fill((struct pattern){ .seed = SEED, .tag = PEER_TAG, .index = last[slot] }, base + slot * SIZE, SIZE);
+	}
+	v = rig_ask("{s:s, s:s, s:i}", "op", "traffic_verify", "as", "t", "messages", 100);
+	CU_ASSERT_EQUAL(json_int(v, "total", 0), 32);
+	CU_ASSERT_EQUAL(json_int(v, "intact", 0), 32);
+	base[5 * SIZE + 64] ^= 1;
+	v = rig_ask("{s:s, s:s, s:i}", "op", "traffic_verify", "as", "t", "messages", 100);
+	CU_ASSERT_EQUAL(json_int(v, "intact", 0), 31);
+	CU_ASSERT_EQUAL(json_int(v, "partial", 0), 1);
+	v = rig_ask("{s:s, s:s, s:i}", "op", "traffic_verify", "as", "t", "messages", 1);
+	CU_ASSERT_EQUAL(json_int(v, "total", -1), 0);
+	tear_down();
+}
+
+int main(void)
+{
+	CU_TestInfo tests[] = {
+		{ "to the end", test_to_the_end },
+		{ "bad payload", test_bad_payload },
+		{ "an error ends it", test_error_ends_it },
+		{ "window", test_window },
+		{ "deadline, destroyed QP", test_deadline_and_gone },
+		{ "refused", test_refused },
+		{ "verify", test_verify },
+		CU_TEST_INFO_NULL,
+	};
+	CU_SuiteInfo suites[] = { { "traffic", NULL, NULL, NULL, NULL, tests }, CU_SUITE_INFO_NULL };
+	unsigned failed;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
+		return 1;
+	CU_basic_run_tests();
+	failed = CU_get_number_of_failures();
+	CU_cleanup_registry();
+	return failed ? 1 : 0;
+}
