@@ -550,6 +550,7 @@ void model_free(struct model *m)
 		for (size_t k = 0; k < m->queues.v[i].lives.n; k++)
 			free(m->queues.v[i].lives.v[k].ended.r.v);
 		free(m->queues.v[i].lives.v);
+		free(m->queues.v[i].posts.v);
 	}
 	for (size_t i = 0; i < m->states.n; i++)
 		json_decref(m->states.v[i].queried);

@@ -163,6 +163,7 @@ struct m_queue {
 	unsigned number;
 	const char *agent;
 	VEC(struct m_life) lives;
+	VEC(size_t) posts;     /* that were accepted, by life and first sequence */
 	uint64_t last_t;       /* newest completion */
 };
 

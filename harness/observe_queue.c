@@ -202,6 +202,31 @@ static void seen_life(struct model *m, size_t queue, const struct m_record *r)
 		m_qp_new_life(m, qp, r->life, r, "a new life began");
 }
 
+static int post_order(const struct m_post *p, unsigned life, uint32_t seq)
+{
+	if (p->life != life)
+		return p->life < life ? -1 : 1;
+	return p->first < seq ? -1 : p->first > seq;
+}
+
+/* Almost always the last place; the records of a traffic may come in another order. */
+static void post_index(struct model *m, size_t index)
+{
+	const struct m_post *p = &m->posts.v[index];
+	struct m_queue *q = &m->queues.v[p->queue];
+	size_t *slot = VEC_PUSH(&q->posts), at = q->posts.n - 1;
+
+	if (!slot) {
+		m->err = -ENOMEM;
+		return;
+	}
+	while (at && post_order(&m->posts.v[q->posts.v[at - 1]], p->life, p->first) > 0) {
+		q->posts.v[at] = q->posts.v[at - 1];
+		at--;
+	}
+	q->posts.v[at] = index;
+}
+
 static void post_accepted(struct model *m, struct m_post *p, const struct m_record *r)
 {
 	struct wrid first = wrid_decode(json_u64(r->r, "first", 0)), last = wrid_decode(json_u64(r->r, "last", 0));
@@ -223,6 +248,7 @@ static void post_accepted(struct model *m, struct m_post *p, const struct m_reco
 	l->accepted += p->accepted;
 	if (p->last + 1 > l->posted)
 		l->posted = p->last + 1;
+	post_index(m, m->posts.n - 1);
 }
 
 void m_on_post(struct model *m, const struct m_record *r)
@@ -353,13 +379,23 @@ bool m_post_signaled(const struct model *m, const struct m_post *p)
 
 const struct m_post *m_comp_post(const struct model *m, const struct m_comp *c)
 {
-	for (size_t i = m->posts.n; i-- > 0;) {
-		const struct m_post *p = &m->posts.v[i];
+	const struct m_queue *q = c->queue == M_NONE ? NULL : &m->queues.v[c->queue];
+	size_t low = 0, high = q ? q->posts.n : 0;
+	const struct m_post *p;
 
-		if (p->accepted && p->queue == c->queue && p->life == c->life && p->first <= c->seq && c->seq <= p->last)
-			return p;
+	/* The last one that begins at or before this request. */
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (post_order(&m->posts.v[q->posts.v[mid]], c->life, c->seq) <= 0)
+			low = mid + 1;
+		else
+			high = mid;
 	}
-	return NULL;
+	if (!low)
+		return NULL;
+	p = &m->posts.v[q->posts.v[low - 1]];
+	return p->life == c->life && p->first <= c->seq && c->seq <= p->last ? p : NULL;
 }
 
 struct m_account m_account_post(const struct model *m, const struct m_post *p)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "json.h"
+#include "names.h"
 #include "units.h"
 
 /* CQEs that lay in a polled CQ when their QP went to RESET are picked up within this. */
@@ -58,6 +59,35 @@ static void late_completion(struct judge *j, size_t index)
 	finding_set(f, f->text, "%s: expected %s, seen %s", queue_name(j, c->queue), f->expected, f->seen);
 }
 
+/* A post that was refused on this QP before: the likeliest source of a completion that nobody asked for. */
+static const struct m_post *refused_before(const struct judge *j, const struct m_comp *c)
+{
+	for (size_t i = j->m->posts.n; i-- > 0;) {
+		const struct m_post *p = &j->m->posts.v[i];
+
+		if (p->err && p->rec < c->rec && p->queue != M_NONE && c->qp != M_NONE && j->m->queues.v[p->queue].qp == c->qp)
+			return p;
+	}
+	return NULL;
+}
+
+static void unknown_completion(struct judge *j, const struct m_comp *c)
+{
+	const char *at = c->queue != M_NONE ? queue_name(j, c->queue) : c->qp != M_NONE ? judge_qp(j, c->qp) : c->obj;
+	struct finding *f = judge_find(j, SEVERITY_FAIL, "ledger", c->inst, c->rec, at);
+	const struct m_post *p = refused_before(j, c);
+
+	if (!f)
+		return;
+	finding_set(f, f->expected, "completions of accepted requests only");
+	finding_set(f, f->seen, "%s with an unknown wr_id (life %u, request %u)", c->status, c->life, c->seq);
+	if (p)
+		finding_set(f, f->text, "%s: expected %s, seen %s: perhaps of `%s`, whose post was refused (%s)", at, f->expected, f->seen, p->as,
+		            name_of(&names_errno, p->err));
+	else
+		finding_set(f, f->text, "%s: expected %s, seen %s", at, f->expected, f->seen);
+}
+
 static void one_completion(struct judge *j, size_t index)
 {
 	const struct m_comp *c = &j->m->comps.v[index];
@@ -67,13 +97,7 @@ static void one_completion(struct judge *j, size_t index)
 	if (c->marker && !p)
 		return;
 	if (c->queue == M_NONE || !p) {
-		struct finding *f = judge_find(j, SEVERITY_FAIL, "ledger", c->inst, c->rec, *name ? name : c->obj);
-
-		if (!f)
-			return;
-		finding_set(f, f->expected, "completions of posted requests only");
-		finding_set(f, f->seen, "%s with an unknown wr_id (life %u, request %u)", c->status, c->life, c->seq);
-		finding_set(f, f->text, "%s: %s", *name ? name : c->obj, f->seen);
+		unknown_completion(j, c);
 		return;
 	}
 	if (c->twice) {

@@ -52,6 +52,47 @@ static bool in_step(const struct judge *j, size_t inst, size_t rec_inst)
 	return false;
 }
 
+/* The MR whose key of a former life a post uses, and that key's name in what ibv_reg_mr returned. */
+static const char *old_key(const struct judge *j, const struct m_post *p, const json_t *step, char *mr, size_t size)
+{
+	const char *rkey = json_str(step, "rkey"), *lkey = json_str(step, "lkey"), *to;
+	const struct m_qp *qp = j->m->queues.v[p->queue].qp == M_NONE ? NULL : &j->m->qps.v[j->m->queues.v[p->queue].qp];
+
+	if (rkey && !strcmp(rkey, "old") && qp) {
+		to = json_str(json_object_get(step, "to"), "mr") ? json_str(json_object_get(step, "to"), "mr") : json_str(step, "to");
+		snprintf(mr, size, "%s%s", to ? to : qp->peer, to ? "" : ".mem");
+		return "rkey";
+	}
+	if (lkey && !strcmp(lkey, "old") && qp) {
+		to = json_str(step, "mr");
+		snprintf(mr, size, "%s%s", to ? to : qp->name, to ? "" : j->m->queues.v[p->queue].send ? ".tx" : ".rx");
+		return "lkey";
+	}
+	return NULL;
+}
+
+/* Where the device gave out the same key again, an old key is no wrong key and nothing was shown. */
+static void key_reused(struct judge *j, size_t inst, const struct m_post *p)
+{
+	char mr[256];
+	const char *key = p->queue == M_NONE ? NULL : old_key(j, p, j->m->insts.v[inst].plan, mr, sizeof(mr));
+	int64_t former = -1, now = -1;
+	size_t i;
+
+	for (i = 0; key && i < p->rec; i++) {
+		const json_t *r = json_array_get(j->records, i), *ret = json_object_get(r, "ret");
+		const char *obj = json_str(r, "obj"), *verb = json_str(r, "verb");
+
+		if (!obj || !verb || strcmp(obj, mr) || strcmp(verb, "ibv_reg_mr") || !json_object_get(ret, key))
+			continue;
+		former = now;
+		now = json_int(ret, key, -1);
+	}
+	if (key && former >= 0 && former == now)
+		judge_say(j, SEVERITY_INCONCLUSIVE, "expect", inst, p->rec, p->obj,
+		          "%s: the device gave out the same %s again for %s: the old key is not a wrong one", p->obj, key, mr);
+}
+
 static unsigned posts_of(struct judge *j, size_t inst)
 {
 	const json_t *step = j->m->insts.v[inst].plan;
@@ -70,6 +111,7 @@ static unsigned posts_of(struct judge *j, size_t inst)
 		n++;
 		if (p->kept_back)
 			continue;
+		key_reused(j, inst, p);
 		if (zero && !p->err && p->accepted < p->asked) {
 			snprintf(more, sizeof(more), ", and %u of %u accepted", p->accepted, p->asked);
 			wrong_return(j, inst, p->rec, p->obj, "the post", p->err, more);

@@ -121,6 +121,11 @@ static const struct row {
 	{ "skipped-by-plan", "skip", { "needs the wire" } },
 	{ "blocked-as-expected", "pass", { "" } },
 	{ "blocked-unexpected", "fail", { "rx: ibv_destroy_cq blocked for 300 ms" } },
+	/* What is allowed, from when on; a key that proves nothing. */
+	{ "allowed-event", "pass", { "" } },
+	{ "allowed-too-late", "fail", { "p.b: unexpected event QP_FATAL" } },
+	{ "old-key", "pass", { "" } },
+	{ "old-key-given-out-again", "inconclusive", { "the device gave out the same rkey again for pool" } },
 	/* Recovery, traffic, repetition. */
 	{ "recovery-not-verified", "fail", { "pair p", "3 of 24 messages bad" } },
 	{ "recovery-meant-to-fail", "fail", { "the scenario says it fails" } },

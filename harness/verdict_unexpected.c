@@ -82,13 +82,14 @@ static bool allowed(const struct judge *j, const struct m_comp *c, const struct 
 
 static void completion(struct judge *j, const struct m_comp *c)
 {
-	const struct m_post *p = m_comp_post(j->m, c);
+	const struct m_post *p;
 	struct finding *f;
 
 	/* Flushes are the business of cause-first; what a recovery ran into is the recovery's. */
 	if (c->success || c->taken || c->marker || c->twice || !strcmp(c->status, "WR_FLUSH_ERR") || !strcmp(judge_do(j, c->inst), "recover") ||
 	    allowed(j, c, NULL))
 		return;
+	p = m_comp_post(j->m, c);
 	f = judge_find(j, SEVERITY_FAIL, "unexpected", c->inst, c->rec, judge_qp(j, c->qp));
 	if (!f)
 		return;
