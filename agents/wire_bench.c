@@ -161,7 +161,7 @@ static int instruct(int to, int from, int rules)
 	int rc = -1;
 
 	dprintf(to, "{\"id\":1,\"op\":\"open\",\"ports\":[{\"name\":\"a\",\"netdev\":\"wa\"},{\"name\":\"b\",\"netdev\":\"wb\"}]}\n"
-		    "{\"id\":2,\"op\":\"records\",\"packets\":\"touched\"}\n"
+		    "{\"id\":2,\"op\":\"records\",\"packets\":\"none\"}\n"
 		    "{\"id\":3,\"op\":\"connect\",\"pair\":\"p\",\"ends\":[{\"agent\":\"a\",\"addr\":\"10.0.0.1\",\"qpn\":17,"
 		    "\"psn\":0},"
 		    "{\"agent\":\"b\",\"addr\":\"10.0.0.2\",\"qpn\":18,\"psn\":0}]}\n");

@@ -187,15 +187,20 @@ static struct wire_stream *stream_of(const struct direction *d, const struct pac
 	return &d->conn->end[request ? d->from : !d->from].stream;
 }
 
-static struct direction *find_direction(const struct wire_conns *c, const uint8_t *frame, const struct packet *p)
+static struct direction *find_direction(struct wire_conns *c, const uint8_t *frame, const struct packet *p)
 {
 	struct target_key key = { .qpn = p->dest_qp };
 	struct wire_target *t = NULL;
 
+	struct wire_target **recent = &c->recent[p->dest_qp % (sizeof c->recent / sizeof *c->recent)];
+
 	packet_addresses(frame, p, key.src, key.dst);
-	HASH_FIND(hh, c->targets, &key, sizeof key, t);
+	t = *recent;
+	if (!t || memcmp(&t->key, &key, sizeof key))
+		HASH_FIND(hh, c->targets, &key, sizeof key, t);
 	if (!t)
 		return NULL;
+	*recent = t;
 	struct direction *best = t->first;
 
 	/* a QP that went through RESET has one number in several lives: the PSN tells which one a packet is of */
@@ -231,7 +236,7 @@ static unsigned count_transmission(struct wire_stream *s, const struct packet *p
 	return 1;
 }
 
-void wire_conns_look(const struct wire_conns *c, const uint8_t *frame, const struct packet *p, struct wire_place *ret)
+void wire_conns_look(struct wire_conns *c, const uint8_t *frame, const struct packet *p, struct wire_place *ret)
 {
 	const struct direction *d = c->targets ? find_direction(c, frame, p) : NULL;
 

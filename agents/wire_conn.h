@@ -59,7 +59,8 @@ struct wire_conn {
 
 struct wire_conns {
 	struct wire_conn *all;
-	struct wire_target *targets; /* by source, destination and QPN */
+	struct wire_target *targets;    /* by source, destination and QPN */
+	struct wire_target *recent[16]; /* by the QPN's low bits: spares hashing */
 };
 
 /* Where a packet belongs. conn NULL: to no connection. */
@@ -79,7 +80,7 @@ void wire_conns_remove(struct wire_conns *c, unsigned pair);
 /* Finds the place of a RoCE packet and counts it there. */
 void wire_conns_place(struct wire_conns *c, const uint8_t *frame, const struct packet *p, struct wire_place *ret);
 /* The same without counting: transmission is 0, and nothing gets ahead. */
-void wire_conns_look(const struct wire_conns *c, const uint8_t *frame, const struct packet *p, struct wire_place *ret);
+void wire_conns_look(struct wire_conns *c, const uint8_t *frame, const struct packet *p, struct wire_place *ret);
 void wire_conns_release(struct wire_conns *c);
 
 /* An address as IPv4, IPv6 or a GID that maps one: 16 bytes. 0 or -EINVAL. */

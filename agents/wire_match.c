@@ -179,6 +179,7 @@ int wire_match_parse(const json_t *match, struct wire_names *names, struct wire_
 		if (rc)
 			return error_prefix(e, rc, "match");
 	}
+	m.first_from = m.from[0];
 	*ret = m;
 	return 0;
 }
@@ -196,7 +197,11 @@ static bool in_range(const struct wire_range *r, int64_t v)
 
 static bool from_matches(const struct wire_match *m, const struct wire_look *look)
 {
-	for (unsigned i = 0; i < m->n_from; i++)
+	const struct wire_from *f = &m->first_from;
+
+	if (m->n_from && f->agent == look->agent && (!f->pair || f->pair == look->pair))
+		return true;
+	for (unsigned i = 1; i < m->n_from; i++)
 		if (m->from[i].agent == look->agent && (!m->from[i].pair || m->from[i].pair == look->pair))
 			return true;
 	return !m->n_from;

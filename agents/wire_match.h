@@ -40,19 +40,21 @@ struct wire_range {
 
 #define WIRE_NAMES_MAX 64
 
+/* What is looked at for each packet stands first. */
 struct wire_match {
 	uint32_t classes; /* bits; all when it was left out */
-	bool opcodes_set;
-	uint32_t opcodes[8]; /* a bit for each */
 	unsigned n_from, n_pairs;
-	struct {
+	bool opcodes_set;
+	struct wire_from {
 		unsigned pair, agent; /* pair 0: any */
-	} from[WIRE_NAMES_MAX];
-	unsigned pairs[WIRE_NAMES_MAX];
-	struct wire_range size, psn, transmission, nth;
+	} first_from;                 /* from[0] once more */
+	struct wire_range psn, transmission, size, nth;
 	uint64_t every;
 	uint64_t count; /* packets for which all but nth and every held */
 	uint64_t refused[NUM_WIRE_REFUSALS];
+	uint32_t opcodes[8]; /* a bit for each */
+	struct wire_from from[WIRE_NAMES_MAX];
+	unsigned pairs[WIRE_NAMES_MAX];
 };
 
 /* What a match asks of a packet. */

@@ -36,6 +36,10 @@ static void leave(struct wire_path *w, const struct wire_item *it, struct wire_p
 
 static void tell(struct wire_path *w, const struct wire_item *it, enum wire_fate fate, uint64_t n)
 {
+	bool plain = fate == WIRE_PASSED && !it->n_touched && it->place.transmission <= 1 && !it->icrc_bad;
+
+	if (!it->roce || !wire_report_wants(&w->report, plain))
+		return;
 	struct wire_sight s = {
 		.t_ns = it->late ? w->now.mono_ns : it->a.t_ns,
 		.n = n,
@@ -51,8 +55,6 @@ static void tell(struct wire_path *w, const struct wire_item *it, enum wire_fate
 		.n_touched = it->n_touched,
 	};
 
-	if (!it->roce)
-		return;
 	memcpy(s.touched, it->touched, sizeof s.touched);
 	wire_report_packet(&w->report, &s);
 }
@@ -177,7 +179,10 @@ static enum action_result try_rule(struct wire_item *it, struct wire_rule *r, co
 
 	if (!r->spent) {
 		r->reached += it->roce;
-		matched = it->roce ? wire_match_try(&r->match, look) == WIRE_MATCHED : r->anything;
+		if (it->roce && !(r->match.classes & 1u << look->class))
+			r->match.refused[WIRE_WRONG_CLASS]++;
+		else
+			matched = it->roce ? wire_match_try(&r->match, look) == WIRE_MATCHED : r->anything;
 	}
 	if (matched) {
 		return hit(it, r, a->ops->apply(a, &it->a));

@@ -171,7 +171,7 @@ void wire_report_packet(struct wire_report *r, const struct wire_sight *s)
 {
 	bool plain = s->fate == WIRE_PASSED && !s->n_touched && s->place->transmission <= 1 && !s->icrc_bad;
 
-	if (r->mode == WIRE_REPORT_NONE || (r->mode == WIRE_REPORT_TOUCHED && plain))
+	if (!wire_report_wants(r, plain))
 		return;
 	struct wire_run *run = run_of(r, s);
 

@@ -70,6 +70,11 @@ struct wire_report {
 	struct wire_run stranger[2]; /* of packets of no connection, per port */
 };
 
+/* plain: passed as it came, touched by nothing, for the first time. */
+static inline bool wire_report_wants(const struct wire_report *r, bool plain)
+{
+	return r->mode == WIRE_REPORT_ALL || (r->mode == WIRE_REPORT_TOUCHED && !plain);
+}
 void wire_report_packet(struct wire_report *r, const struct wire_sight *s);
 /* Ends the runs that were open before t_ns (UINT64_MAX: all). */
 void wire_report_flush(struct wire_report *r, uint64_t t_ns);

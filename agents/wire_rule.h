@@ -15,16 +15,17 @@
 
 struct wire_rule {
 	struct action action; /* first, so that an action leads to its rule */
-	json_t *json;         /* as given */
-	unsigned name;
-	uint64_t order; /* 1, 2, …: rules run in this order */
-	struct wire_match match;
+	uint64_t order;       /* 1, 2, …: rules run in this order */
+	uint64_t reached;
 	bool anything; /* empty match and an action that takes what is not RoCEv2 */
 	bool spent;
-	uint64_t times;                          /* 0: no bound */
-	uint64_t expires_ns;                     /* UINT64_MAX: never */
-	uint64_t reached, hits, invented, unfit; /* unfit: matched, but the action could not be done to it */
-	uint64_t packets[WIRE_HITS_MAX];         /* numbers in the capture of the first hits that have one */
+	struct wire_match match;
+	json_t *json; /* as given */
+	unsigned name;
+	uint64_t times;                  /* 0: no bound */
+	uint64_t expires_ns;             /* UINT64_MAX: never */
+	uint64_t hits, invented, unfit;  /* unfit: matched, but the action could not be done to it */
+	uint64_t packets[WIRE_HITS_MAX]; /* numbers in the capture of the first hits that have one */
 	unsigned n_packets;
 	struct wire_parked *held; /* in order */
 	uint64_t n_held;
