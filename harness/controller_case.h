@@ -163,6 +163,7 @@ struct object {
 	const json_t *plan;
 	const char *agent;
 	bool exists;
+	bool leaving;           /* its destruction has not returned yet */
 	unsigned life;
 	json_t *ret;            /* creation's reply, kept after destroy for values like cqe */
 	/* MR */

@@ -10,6 +10,7 @@
 static void made(struct object *o, const json_t *reply)
 {
 	o->exists = true;
+	o->leaving = false;
 	o->life = (unsigned)json_int(reply, "life", o->life + 1);
 	json_decref(o->ret);
 	o->ret = json_deep_copy(reply);
@@ -98,7 +99,7 @@ static void on_destroy(struct case_run *r, const char *agent, const json_t *req,
 	(void)reply;
 	if (!o)
 		return;
-	o->exists = false;
+	o->exists = o->leaving = false;
 	o->state = NULL;
 	if (o->type == OBJECT_QP || o->type == OBJECT_SRQ)
 		new_life(o);

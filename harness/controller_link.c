@@ -8,6 +8,8 @@
 #include "json.h"
 #include "units.h"
 
+#define GONE_NS NSEC_PER_SEC
+
 static void copy(json_t *to, const json_t *from, const char *key)
 {
 	json_t *v = json_object_get(from, key);
@@ -125,10 +127,18 @@ static bool queued(const struct ops *ops, const struct object *o)
 	return false;
 }
 
+static bool has_gone(void *user)
+{
+	return !((struct object *)user)->leaving;
+}
+
 void link_create(struct case_run *r, struct ops *ops, struct object *o)
 {
 	json_t *req = NULL;
 
+	/* What blocked its destruction may be out of the way by now: a new life waits a little for the old one's end. */
+	if (o && o->leaving)
+		case_wait(r, has_gone, o, now_ns() + GONE_NS);
 	if (!o || o->exists || queued(ops, o))
 		return;
 	switch (o->type) {

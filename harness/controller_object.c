@@ -96,7 +96,7 @@ void ctl_objects_lost(struct case_run *r, const char *agent)
 	HASH_ITER (hh, r->objects, o, tmp) {
 		if (strcmp(o->agent, agent) != 0)
 			continue;
-		o->exists = false;
+		o->exists = o->leaving = false;
 		o->state = NULL;
 		o->receives_posted = false;
 		o->receives_own = 0;
@@ -132,7 +132,9 @@ static struct object *ref_object(struct case_run *r, const char *name, size_t le
 static const json_t *ref_value(const struct object *o, const char *what)
 {
 	const json_t *const places[] = {
-		json_object_get(o->ret, "cap"), o->ret, o->queried, json_object_get(o->plan, "cap"), json_object_get(o->plan, "attr"), o->plan,
+		/* The newest word first: some devices make more of a queue than they said when they made it. */
+		json_object_get(o->queried, "cap"), json_object_get(o->ret, "cap"), o->ret, o->queried, json_object_get(o->plan, "cap"),
+		json_object_get(o->plan, "attr"), o->plan,
 	};
 
 	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {

@@ -135,6 +135,15 @@ static void op_take(struct case_run *r, struct op *op, json_t *reply)
 	effect_apply(r, op->agent, op->req, reply);
 }
 
+/* What blocks is still under way: whoever makes the object again has to wait for it. */
+static void note_leaving(struct case_run *r, const struct op *op)
+{
+	struct object *o = ctl_object_find(r, json_str(op->req, "name"));
+
+	if (o && op->rc == -ETIMEDOUT && !strcmp(json_str(op->req, "op"), "destroy"))
+		o->leaving = true;
+}
+
 static void bundle_collect(struct case_run *r, struct bundle *b, struct ops *ops, uint64_t waited_ns)
 {
 	const json_t *replies = b->q && b->q->reply ? json_object_get(b->q->reply, "replies") : NULL;
@@ -161,6 +170,7 @@ static void bundle_collect(struct case_run *r, struct bundle *b, struct ops *ops
 			op_take(r, op, json_array_get(replies, i++));
 		else
 			op_fail(op, -EPROTO, "the answer to a batch is too short");
+		note_leaving(r, op);
 	}
 }
 

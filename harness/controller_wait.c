@@ -35,7 +35,7 @@ static void follow_verb(struct case_run *r, const json_t *rec)
 		return;
 	for (size_t i = 0; i < sizeof destroys / sizeof destroys[0]; i++)
 		if (strncmp(verb, destroys[i], strlen(destroys[i])) == 0)
-			o->exists = false;
+			o->exists = o->leaving = false;
 }
 
 static void follow_event(struct case_run *r, const json_t *rec)

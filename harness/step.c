@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "json.h"
 #include "units.h"
@@ -75,6 +76,19 @@ void step_record(struct case_run *r, const json_t *step, const struct step_resul
 	case_record(r, "controller", rec);
 }
 
+/* `within` is for the verb: its agent says that it blocks before the controller gives up on the agent. */
+static void give_deadlines(const json_t *step, struct ops *list)
+{
+	int64_t within = json_int(step, "within", 0);
+	struct op *op;
+
+	if (within <= 0)
+		return;
+	DL_FOREACH (list->head, op)
+		if (!json_object_get(op->req, "deadline_ns"))
+			json_object_set_new(op->req, "deadline_ns", json_integer(within / 2));
+}
+
 static void run_queued(struct case_run *r, const json_t *step, const struct step_ops *ops, struct step_result *res)
 {
 	struct ops list = { NULL };
@@ -82,6 +96,7 @@ static void run_queued(struct case_run *r, const json_t *step, const struct step
 	uint64_t begin = now_ns(), end = step_deadline(r, step, begin, CTL_REQUEST_NS);
 	int rc = ops->queue(r, step, &list, &e);
 
+	give_deadlines(step, &list);
 	if (!rc)
 		rc = ops_run(r, &list, end > begin ? end - begin : 1, &e);
 	if (ops->finish)

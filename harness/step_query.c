@@ -38,20 +38,24 @@ void query_states(struct case_run *r, const struct ends *ends, const char *by)
 
 void query_counters(struct case_run *r, const char *agent)
 {
+	struct ops ops = { NULL };
 	struct ctl_agent *a;
 
 	DL_FOREACH (r->c->agents, a) {
-		unsigned before = a->own_counters;
-		json_t *reply = NULL;
-
 		if (!a->name[0] || !a->device || agent_unreachable(a) || (agent && strcmp(a->name, agent) != 0))
 			continue;
-		if (ask(r, a->name, json_pack("{s:s,s:o}", "op", "counters", "dev", json_sprintf("dev.%s", a->name)), QUERY_NS, &reply, NULL) == 0 &&
-		    a->own_counters == before)
-			case_record(r, "controller", json_pack("{s:s,s:o,s:i,s:O?}", "kind", "counter", "obj", json_sprintf("dev.%s", a->name), "life", 1,
-			                                       "values", json_object_get(reply, "values")));
-		json_decref(reply);
+		ops_add(&ops, a->name, json_pack("{s:s,s:o}", "op", "counters", "dev", json_sprintf("dev.%s", a->name)));
+		a->own_counters = 0;
 	}
+	ops_run(r, &ops, QUERY_NS, NULL);
+	/* An agent that wrote the record itself has said it all. */
+	for (struct op *op = ops.head; op; op = op->next) {
+		a = agent_find(r, op->agent);
+		if (op->rc == 0 && a && !a->own_counters)
+			case_record(r, "controller", json_pack("{s:s,s:o,s:i,s:O?}", "kind", "counter", "obj", json_sprintf("dev.%s", op->agent), "life", 1,
+			                                       "values", json_object_get(op->reply, "values")));
+	}
+	ops_free(&ops);
 }
 
 static bool agent_in(const struct ends *ends, const char *agent)
