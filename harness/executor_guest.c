@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "data.h"
@@ -307,13 +308,15 @@ static int guest_is_lost(struct outer *x, size_t i, int rc, struct error *e)
 	int status = proc_poll(&x->guest.proc) ? x->guest.proc.status : -1;
 
 	if (rc == -ETIMEDOUT)
-		snprintf(text, sizeof text, "the guest gave no answer within %llu s (the case's time and %llu s more); it was ended",
+		snprintf(text, sizeof text, "no answer within %llu s (the case's time and %llu s more); it was ended",
 			 (unsigned long long)((x->cases[i].budget_ns + CASE_MARGIN_NS) / NSEC_PER_SEC), CASE_MARGIN_NS / NSEC_PER_SEC);
+	else if (status > 0 && WIFSIGNALED(status))
+		snprintf(text, sizeof text, "its QEMU was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (status > 0)
-		snprintf(text, sizeof text, "the guest's QEMU was ended (wait status 0x%x)", (unsigned)status);
+		snprintf(text, sizeof text, "its QEMU ended with status %d", WEXITSTATUS(status));
 	else
-		snprintf(text, sizeof text, "the guest died: its kernel stopped or restarted");
-	log_warn("%s: %s", x->cases[i].id, text);
+		snprintf(text, sizeof text, "its kernel stopped or restarted");
+	log_warn("%s: the guest is lost: %s", x->cases[i].id, text);
 	return executor_crash_record(x->cases[i].dir, x->console, x->boot, text, e);
 }
 

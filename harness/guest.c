@@ -245,6 +245,24 @@ free_path:
 	return rc;
 }
 
+/* The last lines; where the kernel's headline lies before them, a quarter of the room is its. */
+static void keep_the_end(json_t *lines, size_t max_lines)
+{
+	static const char *const headlines[] = { "Kernel panic", "BUG:", "Oops:", "WARNING:" };
+	size_t n = json_array_size(lines), from = n > max_lines ? n - max_lines : 0, head = from, quarter = max_lines / 4;
+
+	for (size_t i = from; i-- > 0 && head == from;)
+		for (size_t k = 0; k < sizeof headlines / sizeof headlines[0]; k++)
+			if (strstr(json_string_value(json_array_get(lines, i)), headlines[k]))
+				head = i;
+	size_t head_end = head < from ? head + quarter : head;
+
+	from = head < from ? n - (max_lines - quarter) : from;
+	for (size_t i = n; i-- > 0;)
+		if (i < from && !(i >= head && i < head_end))
+			json_array_remove(lines, i);
+}
+
 json_t *guest_console_tail(const char *path, size_t max_lines)
 {
 	json_t *lines = json_array();
@@ -268,10 +286,9 @@ json_t *guest_console_tail(const char *path, size_t max_lines)
 			p += len + (p[len] != '\0');
 		}
 	}
-	while (json_array_size(lines) > max_lines)
-		json_array_remove(lines, 0);
 	if (fd >= 0)
 		close(fd);
 	free(text);
+	keep_the_end(lines, max_lines);
 	return lines;
 }

@@ -1,0 +1,196 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The guest as a place to run in, and what is left when somebody is killed. Prints `ok NAME`, `not ok NAME` or `skip NAME: REASON`.
+# usage: BUILD=build harness/lab_guest_test.sh
+set -u -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+build=${BUILD:-$PWD/build}
+case $build in /*) ;; *) build=$PWD/$build ;; esac
+qpdrill=$build/qpdrill
+work=$(mktemp -d "${TMPDIR:-/tmp}/qd-guest-test.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+export QPDRILL_STATE=$work/state
+mkdir "$QPDRILL_STATE"
+chmod 755 "$work"
+
+# What is tested is the lab: a case that nothing can be said against, and no profile.
+cat >"$work/plain.yaml" <<END
+qpdrill: 1
+title: One message arrives
+bystander: none
+steps:
+  - connect:
+  - post: { at: a, op: SEND, size: 64, as: s }
+  - expect: { of: s, wc: SUCCESS }
+END
+scenario=("$work/plain.yaml" --provider none)
+
+verdict() { # name condition-status
+	if [ "$2" -eq 0 ]; then echo "ok $1"; else echo "not ok $1"; fi
+}
+
+journals() { find "$QPDRILL_STATE" -name 'journal-*' | wc -l; }
+
+children_of() { awk -v p="$1" '{ sub(/.*\) /, ""); if ($2 == p) { split(FILENAME, f, "/"); print f[3] } }' /proc/[0-9]*/stat 2>/dev/null; }
+
+# Waits until none of the processes is left; fails after 10 s.
+all_gone() {
+	local i pid left
+	for ((i = 0; i < 100; i++)); do
+		left=''
+		for pid in "$@"; do [ -d "/proc/$pid" ] && left=$pid; done
+		[ -z "$left" ] && return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+wait_for_file() { # glob seconds
+	local i
+	for ((i = 0; i < $2 * 10; i++)); do
+		compgen -G "$1" >/dev/null && return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+results() { # run-folder: "id verdict" a line
+	sed -E 's/.*"case": ?"([^"]*)".*/\1 &/; s/^([^ ]*) .*"verdict": ?"([^"]*)".*/\1 \2/' "$1/results.jsonl"
+}
+
+run_tells_output_and_status() {
+	local out status
+	# shellcheck disable=SC2016 # the guest's shell expands
+	out=$("$qpdrill" guest run 'echo "out $(id -u)"; echo err >&2; exit 7' 2>"$work/err")
+	status=$?
+	[ "$out" = 'out 0' ] && grep -qx err "$work/err" && [ $status -eq 7 ]
+	verdict 'guest run passes on output, errors and status' $?
+
+	out=$("$qpdrill" guest run printf '%s|' 'a b' "it's" $'two\nlines' 'c\d' 2>/dev/null)
+	[ "$out" = $'a b|it\'s|two\nlines|c\\d|' ]
+	verdict 'guest run passes words on as they are' $?
+}
+
+host_is_read_only() {
+	echo before >"$work/file"
+	"$qpdrill" guest run "echo after >$work/file; cat $work/file; ip -o link show | wc -l" >"$work/out" 2>/dev/null
+	[ "$(head -1 "$work/out")" = after ] && [ "$(cat "$work/file")" = before ]
+	verdict 'what the guest writes stays in the guest' $?
+	[ "$(tail -1 "$work/out")" = 1 ]
+	verdict 'the guest has no network device but lo' $?
+}
+
+dead_guest_is_told() {
+	"$qpdrill" guest run 'echo c >/proc/sysrq-trigger' >"$work/out" 2>"$work/err"
+	[ $? -eq 125 ] && grep -q 'panic' "$work/err"
+	verdict 'guest run tells of a guest that died' $?
+}
+
+# In the third of five cases the kernel crashes.
+crash_is_the_finding_of_its_case() {
+	local run status
+	# Each case tells its agents the seed once: the third time in a boot is the third case.
+	cat >"$work/crash" <<-'END'
+		#!/bin/bash
+		seeds=0
+		while IFS= read -r line; do
+			case $line in *'"op":"seed"'* | *'"op": "seed"'*) seeds=$((seeds + 1)) ;; esac
+			[ $seeds -lt 3 ] || echo c >/proc/sysrq-trigger
+			printf '%s\n' "$line"
+		done | exec "$@"
+	END
+	chmod 755 "$work/crash"
+	"$qpdrill" run "${scenario[@]}" --repeat 5 --lab guest --out "$work/runs" --launch "$work/crash" >"$work/out" 2>"$work/err"
+	status=$?
+	run=$work/runs/latest
+	results "$run" >"$work/verdicts"
+	[ $status -eq 1 ] && [ "$(grep -c ' fail$' "$work/verdicts")" -eq 1 ] && grep -q '~r3 fail$' "$work/verdicts" &&
+		[ "$(grep -c ' pass$\| deviation$' "$work/verdicts")" -eq 4 ]
+	verdict 'a guest that crashes in the third of five cases gives one fail and four verdicts' $?
+	grep -q 'Kernel panic' "$run"/cases/*~r3/observations.jsonl
+	verdict 'the console of the crash is in the records of its case' $?
+	[ -s "$run/console-1.log" ] && [ -s "$run/console-2.log" ]
+	verdict 'the rest ran in a fresh guest' $?
+	[ "$(journals)" -eq 0 ]
+	verdict 'after a crash the journal is empty' $?
+}
+
+killed_controller_leaves_nothing() {
+	local delay pid kids bad=0
+	for delay in 0.3 1.1 2.3 4.1 6.7; do
+		"$qpdrill" run "${scenario[@]}" --repeat 20 --lab guest --out "$work/killed" >/dev/null 2>&1 &
+		pid=$!
+		sleep $delay
+		mapfile -t kids < <(children_of $pid)
+		kill -KILL $pid
+		wait $pid 2>/dev/null
+		all_gone "${kids[@]}" || { echo "# killed after $delay s: ${kids[*]} live on" >&2; bad=1; }
+	done
+	verdict 'a killed controller takes its guest with it' $bad
+	"$qpdrill" clean >"$work/out" 2>&1
+	verdict 'clean ends well after that' $?
+	[ "$(journals)" -eq 0 ]
+	verdict 'and leaves the journal empty' $?
+}
+
+killed_guest_is_an_error_of_nobody_else() {
+	local pid kid
+	"$qpdrill" run "${scenario[@]}" --repeat 3 --lab guest --out "$work/shot" >/dev/null 2>"$work/err" &
+	pid=$!
+	wait_for_file "$work/shot/2*/cases/*~r2/observations.jsonl" 60
+	for kid in $(children_of $pid); do
+		grep -qz qemu-system "/proc/$kid/cmdline" 2>/dev/null && kill -KILL "$kid"
+	done
+	wait $pid
+	results "$work/shot/latest" >"$work/verdicts"
+	[ "$(wc -l <"$work/verdicts")" -eq 3 ] && [ "$(grep -c ' fail$' "$work/verdicts")" -eq 1 ] && [ "$(grep -c ' pass$\| deviation$' "$work/verdicts")" -eq 2 ]
+	verdict 'a killed QEMU costs one case' $?
+}
+
+# Lab rxe is native inside a guest: its links and devices are what a killed controller leaves there.
+killed_native_controller_is_cleaned_up_after() {
+	cat >"$work/native" <<-END
+		cd '$PWD'
+		export QPDRILL_STATE=/run/qpdrill-test
+		for delay in 0.2 0.5 0.9 1.6; do
+			'$qpdrill' run '$work/plain.yaml' --provider none --repeat 20 --lab rxe --out /run/out >/dev/null 2>&1 &
+			pid=\$!
+			sleep \$delay
+			kill -KILL \$pid
+			wait \$pid 2>/dev/null
+		done
+		'$qpdrill' clean >&2 || exit 1
+		for i in \$(seq 50); do pgrep qpdrill-agent >/dev/null || break; sleep 0.1; done
+		echo "links \$(ls /sys/class/net | grep -c ^qd) devices \$(ls /sys/class/infiniband | wc -l) agents \$(pgrep -c qpdrill-agent) journals \$(ls /run/qpdrill-test | wc -l)"
+	END
+	"$qpdrill" guest run "bash $work/native" >"$work/out" 2>"$work/err"
+	[ "$(cat "$work/out")" = 'links 0 devices 0 agents 0 journals 0' ]
+	verdict 'clean removes links, devices and agents of killed native runs' $?
+}
+
+# Somebody who is not root, without network, with a filled cache.
+ordinary_user_without_network() {
+	local name='an ordinary user without network runs lab guest' cache
+	if [ "$(id -u)" -ne 0 ] || ! setpriv --reuid 65534 --regid 65534 --clear-groups unshare -rn true 2>/dev/null; then
+		echo "skip $name: needs root, to become somebody else, and user namespaces"
+		return
+	fi
+	if ! setpriv --reuid 65534 --regid 65534 --clear-groups test -x "$qpdrill" -a -r scenarios/README.md; then
+		echo "skip $name: this folder is not readable to others"
+		return
+	fi
+	cache=${QPDRILL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/qpdrill}
+	mkdir -p "$work/user/home" && cp -r "$cache" "$work/user/cache" && chmod -R a+rX "$work/user" && chown -R 65534:65534 "$work/user"
+	setpriv --reuid 65534 --regid 65534 --clear-groups unshare -rn env HOME="$work/user/home" QPDRILL_CACHE="$work/user/cache" \
+		QPDRILL_STATE="$work/user/home/state" "$qpdrill" run "${scenario[@]}" --lab guest --out "$work/user/home/runs" >"$work/out" 2>"$work/err"
+	verdict "$name" $?
+}
+
+run_tells_output_and_status
+host_is_read_only
+dead_guest_is_told
+crash_is_the_finding_of_its_case
+killed_controller_leaves_nothing
+killed_guest_is_an_error_of_nobody_else
+killed_native_controller_is_cleaned_up_after
+ordinary_user_without_network
