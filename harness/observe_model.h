@@ -275,6 +275,7 @@ struct m_match {
 	const char *spec;      /* the status that the specification wants, or NULL */
 	const char *event;     /* the event, or NULL */
 	const char *state;     /* the QP state, or NULL */
+	const char *returns;   /* what a verb returns, or NULL */
 	size_t qp;
 	unsigned life;         /* 0: the current one */
 	bool recv;

@@ -38,11 +38,13 @@ static const char *const psn_halves[] = { "lower", "upper", NULL };
 static const char *const wrong_keys[] = { "wrong", "old", NULL };
 static const char *const checks[] = { "unexpected", "ledger", "cause-first", "state", "payload", "time", NULL };
 
-/* Everything that narrows an entry. `spec`, `event` and `state` are the value that the specification wants. */
+#define VALUES 4
+/* Everything that narrows an entry. `spec`, `event`, `state` and `returns` (of a verb) are the value that the specification wants. */
 static const struct field when_fields[] = {
 	{ .key = "spec", .kind = VALUE_NAME, .names = &names_status },
 	{ .key = "event", .kind = VALUE_NAME, .names = &names_event },
 	{ .key = "state", .kind = VALUE_NAME, .names = &names_state },
+	{ .key = "returns", .kind = VALUE_NAME, .names = &names_errno },
 	{ .key = "queue", .kind = VALUE_ENUM, .values = sides },
 	{ .key = "at", .kind = VALUE_ENUM, .values = roles },
 	{ .key = "op", .kind = VALUE_NAMES, .names = &names_op },
@@ -223,7 +225,7 @@ static void check_entry(struct reader *r, const struct ynode *n, const json_t *e
 	const struct name_table *names = NULL;
 	int values = 0;
 
-	for (const struct field *f = when_fields; f < when_fields + 3; f++) {
+	for (const struct field *f = when_fields; f < when_fields + VALUES; f++) {
 		if (!json_object_get(when, f->key))
 			continue;
 		names = f->names;
@@ -231,7 +233,7 @@ static void check_entry(struct reader *r, const struct ynode *n, const json_t *e
 		values++;
 	}
 	if (values != 1) {
-		complain(r, n, "spec, event or state", "`when` names exactly one value that the specification wants, not %d", values);
+		complain(r, n, "spec, event, state or returns", "`when` names exactly one value that the specification wants, not %d", values);
 		return;
 	}
 	if (!device || !spec)

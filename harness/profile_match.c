@@ -11,6 +11,14 @@ static bool is(const json_t *when, const char *key, const char *have)
 	return !want || (have && !strcmp(want, have));
 }
 
+/* Both say the same, or neither says anything. */
+static bool same(const json_t *when, const char *key, const char *have)
+{
+	const char *want = json_str(when, key);
+
+	return want && have ? !strcmp(want, have) : !want && !have;
+}
+
 /* An end is the requester where its own send queue has an error that is no flush; its peer is the responder. */
 static const char *role_of(const struct model *m, size_t qp, unsigned life)
 {
@@ -66,10 +74,8 @@ bool m_profile_applies(const struct model *m, const json_t *entry, const struct 
 	const json_t *ops = json_object_get(when, "op");
 	const struct m_qp *q = what->qp != M_NONE ? &m->qps.v[what->qp] : NULL;
 
-	if (!q || !is(when, "spec", what->spec) || !is(when, "event", what->event) || !is(when, "state", what->state))
-		return false;
-	if (!json_str(when, "spec") != !what->spec || !json_str(when, "event") != !what->event ||
-	    !json_str(when, "state") != !what->state)
+	if (!q || !same(when, "spec", what->spec) || !same(when, "event", what->event) || !same(when, "state", what->state) ||
+	    !same(when, "returns", what->returns))
 		return false;
 	if (!is(when, "queue", what->recv ? "recv" : "send") || !is(when, "type", q->type) ||
 	    !is(when, "at", role_of(m, what->qp, what->life ? what->life : q->life)))

@@ -45,6 +45,7 @@ static const struct {
 	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { spec: LOC_PROT_ERROR }\n  device: none\n  source: s\n", "`LOC_PROT_ERROR` is no" },
 	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { spec: LOC_PROT_ERR, queue: both }\n  device: none\n  source: s\n", "does not know `both`" },
 	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { spec: LOC_PROT_ERR }\n  device: none\n  waives: everything\n  source: s\n", "does not know `everything`" },
+	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { returns: ENOMEM }\n  device: SUCCESS\n  source: s\n", "`SUCCESS` is no" },
 	{ ENTRY ENTRY, "there twice" },
 	{ "provider: rxe\ntiming: { granularity: 4 parsecs }\n", "takes a duration" },
 	{ "provider: rxe\ndeviations: { a: b }\n", "a list of entries" },
@@ -130,9 +131,11 @@ static void test_ranges(void)
 	}
 }
 
-/* The project's own profiles load. */
+/* The project's own profiles load, and nothing was seen where it cannot have been. */
 static void test_own(void)
 {
+	const json_t *entry, *release;
+	size_t i, k;
 	struct profile p;
 	struct diag d = { .text = NULL };
 	struct error e = { "" };
@@ -141,6 +144,13 @@ static void test_own(void)
 	ROW_ASSERT(rc == 0, "%s", d.text ? d.text : e.text);
 	if (!rc) {
 		CU_ASSERT(!strcmp(p.provider, "rxe") && json_array_size(p.entries) > 5 && p.timing);
+		json_array_foreach(p.entries, i, entry)
+			json_array_foreach(json_object_get(entry, "seen"), k, release) {
+				struct profile on = { .kernel = (char *)json_string_value(release) };
+
+				ROW_ASSERT(profile_entry_in_range(&on, entry), "%s was seen on %s, outside its range", json_str(entry, "id"),
+				           json_string_value(release));
+			}
 		profile_release(&p);
 	}
 	diag_release(&d);

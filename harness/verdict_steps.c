@@ -20,19 +20,51 @@ static bool errno_wanted(const json_t *step, int err)
 	return json_array_has(returns, name_of(&names_errno, err)) || json_array_has(returns, number);
 }
 
-static void wrong_return(struct judge *j, size_t inst, size_t rec, const char *at, const char *call, int err, const char *more)
+/* The entry by which this value stands for one that the step wants. */
+static const json_t *return_excused(const struct judge *j, const json_t *step, struct m_match what, int err, bool *ret_seen)
 {
-	struct finding *f = judge_find(j, SEVERITY_FAIL, "expect", inst, rec, at);
-	const json_t *step = j->m->insts.v[inst].plan;
-	struct text wanted = { .len = 0 };
+	const json_t *want, *entry = NULL;
+	size_t i;
 
-	if (!f)
-		return;
+	*ret_seen = false;
+	json_array_foreach(json_object_get(step, "returns"), i, want) {
+		what.returns = json_string_value(want);
+		if (what.returns && !entry)
+			entry = m_profile_excuse(j->m, &what, err ? name_of(&names_errno, err) : "0", ret_seen);
+	}
+	return entry;
+}
+
+/* qp: M_NONE where the call is no QP's. */
+static void wrong_return(struct judge *j, size_t inst, size_t rec, size_t qp, const struct m_post *p, const char *at, const char *call, int err,
+                         const char *more)
+{
+	struct m_match what = { .qp = qp, .post = p, .recv = p && !j->m->queues.v[p->queue].send, .rec = rec };
+	const json_t *step = j->m->insts.v[inst].plan, *entry;
+	struct text wanted = { .len = 0 };
+	struct finding *f;
+	bool seen;
+
 	if (json_array_size(json_object_get(step, "returns")))
 		names_text(json_object_get(step, "returns"), &wanted);
+	entry = return_excused(j, step, what, err, &seen);
+	if (entry && seen) {
+		judge_deviation(j, entry, "expect", inst, rec, at, "%s: expected %s to return %s, seen %s: the profile's %s", at, call, wanted.b,
+		                err ? name_of(&names_errno, err) : "0", json_str(entry, "id"));
+		return;
+	}
+	f = judge_find(j, SEVERITY_FAIL, "expect", inst, rec, at);
+	if (!f)
+		return;
 	finding_set(f, f->expected, "%s to return %s", call, wanted.len ? wanted.b : "0");
 	finding_set(f, f->seen, "%s%s", err ? name_of(&names_errno, err) : "0", more);
 	finding_set(f, f->text, "%s: expected %s, seen %s", at, f->expected, f->seen);
+	if (entry) {
+		json_t *likely = json_pack("[s]", json_str(entry, "id"));
+
+		finding_likely(j, f, likely);
+		json_decref(likely);
+	}
 }
 
 /* Records of a member of `together` carry the number of the whole. */
@@ -93,6 +125,18 @@ static void key_reused(struct judge *j, size_t inst, const struct m_post *p)
 		          "%s: the device gave out the same %s again for %s: the old key is not a wrong one", p->obj, key, mr);
 }
 
+static void right_return(struct judge *j, size_t inst, size_t rec, size_t qp, bool recv, const struct m_post *p, int err)
+{
+	struct m_match what = { .qp = qp, .post = p, .recv = recv, .rec = rec, .returns = err ? name_of(&names_errno, err) : "0" };
+
+	m_profile_specified(j->m, &what, j->m->insts.v[inst].step);
+}
+
+static size_t post_qp(const struct judge *j, const struct m_post *p)
+{
+	return p->queue == M_NONE ? M_NONE : j->m->queues.v[p->queue].qp;
+}
+
 static unsigned posts_of(struct judge *j, size_t inst)
 {
 	const json_t *step = j->m->insts.v[inst].plan;
@@ -114,12 +158,14 @@ static unsigned posts_of(struct judge *j, size_t inst)
 		key_reused(j, inst, p);
 		if (zero && !p->err && p->accepted < p->asked) {
 			snprintf(more, sizeof(more), ", and %u of %u accepted", p->accepted, p->asked);
-			wrong_return(j, inst, p->rec, p->obj, "the post", p->err, more);
+			wrong_return(j, inst, p->rec, post_qp(j, p), p->queue == M_NONE ? NULL : p, p->obj, "the post", p->err, more);
 		} else if (!errno_wanted(step, p->err)) {
-			wrong_return(j, inst, p->rec, p->obj, "the post", p->err, "");
+			wrong_return(j, inst, p->rec, post_qp(j, p), p->queue == M_NONE ? NULL : p, p->obj, "the post", p->err, "");
 		} else if (p->err && json_object_get(step, "bad_wr") && json_int(step, "bad_wr", 0) != p->bad) {
 			snprintf(more, sizeof(more), " with bad_wr at request %d", p->bad);
-			wrong_return(j, inst, p->rec, p->obj, "the post", p->err, more);
+			wrong_return(j, inst, p->rec, post_qp(j, p), p->queue == M_NONE ? NULL : p, p->obj, "the post", p->err, more);
+		} else if (p->queue != M_NONE) {
+			right_return(j, inst, p->rec, post_qp(j, p), !j->m->queues.v[p->queue].send, p, p->err);
 		}
 	}
 	return n;
@@ -139,7 +185,9 @@ static unsigned modifies_of(struct judge *j, size_t inst)
 		n++;
 		snprintf(call, sizeof(call), "the move to %s", s->asked);
 		if (!errno_wanted(step, s->err))
-			wrong_return(j, inst, s->rec, judge_qp(j, s->qp), call, s->err, "");
+			wrong_return(j, inst, s->rec, s->qp, NULL, judge_qp(j, s->qp), call, s->err, "");
+		else
+			right_return(j, inst, s->rec, s->qp, false, NULL, s->err);
 	}
 	return n;
 }
@@ -160,7 +208,7 @@ static unsigned verbs_of(struct judge *j, size_t inst)
 			continue;
 		n++;
 		if (!errno_wanted(step, v->err))
-			wrong_return(j, inst, v->rec, v->obj, v->verb, v->err, "");
+			wrong_return(j, inst, v->rec, m_qp_find(j->m, v->obj, strlen(v->obj)), NULL, v->obj, v->verb, v->err, "");
 	}
 	return n;
 }

@@ -82,6 +82,11 @@ static const struct row {
 	{ "unexplained-completion", "fail", { "unexpected REM_OP_ERR" } },
 	{ "unexplained-event", "fail", { "unexpected event QP_FATAL" } },
 	{ "unexplained-state", "fail", { "p.b: expected RTS, seen ERR, and no step or error explains the change" } },
+	/* What a verb returns. */
+	{ "queue-full", "pass", { "" } },
+	{ "queue-full-stale-profile", "pass", { "" } },
+	{ "queue-holds-more", "fail", { "p.a.send: expected the post to return ENOMEM, seen 0" } },
+	{ "queue-holds-more-in-profile", "deviation", { "holds-more" } },
 	/* The account. */
 	{ "double-completion", "fail", { "seen a second one (WR_FLUSH_ERR) for request 2 of life 1" } },
 	{ "unknown-wr-id", "fail", { "unknown wr_id" } },
@@ -226,7 +231,8 @@ static void test_stale(void)
 {
 	static const struct {
 		const char *name, *id;
-	} stale[] = { { "psn-stale-profile", "false-success" }, { "psn-stale-profile", "stays-up" }, { "rkey-stale-profile", "no-event" } };
+	} stale[] = { { "psn-stale-profile", "false-success" }, { "psn-stale-profile", "stays-up" }, { "rkey-stale-profile", "no-event" },
+		    { "queue-full-stale-profile", "holds-more" } };
 
 	for (size_t i = 0; i < sizeof(stale) / sizeof(stale[0]); i++) {
 		struct input in;
