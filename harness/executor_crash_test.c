@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include "executor_crash.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "json.h"
+#include "test.h"
+
+static char dir[] = "/tmp/qd-crash-XXXXXX";
+
+static void write_text(const char *name, const char *text, char path[64])
+{
+	snprintf(path, 64, "%s/%s", dir, name);
+	FILE *f = fopen(path, "we");
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static json_t *record(const char *observations, const char *console_text)
+{
+	char path[64], console[64];
+	struct error e = { "" };
+	json_t *records = NULL;
+	bool torn = true;
+
+	if (observations)
+		write_text("observations.jsonl", observations, path);
+	else
+		snprintf(path, sizeof path, "%s/observations.jsonl", dir);
+	write_text("console.log", console_text, console);
+	int rc = executor_crash_record(dir, console, 3, "its kernel stopped", &e);
+
+	ROW_ASSERT(rc == 0, "%s", e.text);
+	CU_ASSERT_EQUAL_FATAL(json_load_lines(path, &records, &torn, &e), 0);
+	CU_ASSERT_FALSE(torn);
+	unlink(path);
+	unlink(console);
+	return records;
+}
+
+static void goes_on_after_the_last_whole_record(void)
+{
+	json_t *r = record("{\"v\":1,\"n\":7,\"t\":50,\"clk\":\"c\",\"lane\":0,\"step\":4,\"kind\":\"wc\"}\n{\"v\":1,\"n\":8,\"t\":60,\"cl",
+			   "[ 1.0] hello\r\n[ 2.0] Kernel panic - not syncing: x\r\n");
+
+	CU_ASSERT_EQUAL_FATAL(json_array_size(r), 4);
+	for (size_t i = 1; i < 4; i++) {
+		const json_t *rec = json_array_get(r, i);
+
+		CU_ASSERT_EQUAL(json_int(rec, "n", 0), 7 + (json_int_t)i);
+		CU_ASSERT_EQUAL(json_int(rec, "t", 0), 50);
+		CU_ASSERT_EQUAL(json_int(rec, "step", 0), 4);
+		CU_ASSERT_EQUAL(json_int(rec, "boot", 0), 3);
+		CU_ASSERT_STRING_EQUAL(json_str(rec, "clk"), "c");
+	}
+	CU_ASSERT_STRING_EQUAL(json_str(json_array_get(r, 2), "kind"), "klog");
+	CU_ASSERT_PTR_NOT_NULL(strstr(json_str(json_array_get(r, 2), "text"), "panic"));
+	CU_ASSERT(json_int(json_array_get(r, 2), "level", 9) < json_int(json_array_get(r, 1), "level", 0));
+	CU_ASSERT_STRING_EQUAL(json_str(json_array_get(r, 3), "kind"), "lost");
+	CU_ASSERT_STRING_EQUAL(json_str(json_array_get(r, 3), "what"), "guest");
+	CU_ASSERT_STRING_EQUAL(json_str(json_array_get(r, 3), "text"), "its kernel stopped");
+	json_decref(r);
+}
+
+static void works_without_any_record(void)
+{
+	json_t *r = record(NULL, "");
+
+	CU_ASSERT_EQUAL_FATAL(json_array_size(r), 1);
+	CU_ASSERT_EQUAL(json_int(json_array_get(r, 0), "n", 0), 1);
+	CU_ASSERT_STRING_EQUAL(json_str(json_array_get(r, 0), "kind"), "lost");
+	json_decref(r);
+}
+
+static void keeps_headline_and_end(void)
+{
+	char text[16384];
+	size_t used = 0;
+
+	for (int i = 0; i < 200; i++)
+		used += (size_t)snprintf(text + used, sizeof text - used, i == 100 ? "Kernel panic at %d\n" : "line %d\n", i);
+	json_t *r = record("", text);
+
+	CU_ASSERT_EQUAL_FATAL(json_array_size(r), 41);
+	CU_ASSERT_STRING_EQUAL(json_str(json_array_get(r, 0), "text"), "Kernel panic at 100");
+	CU_ASSERT_STRING_EQUAL(json_str(json_array_get(r, 9), "text"), "line 109");
+	CU_ASSERT_STRING_EQUAL(json_str(json_array_get(r, 10), "text"), "line 170");
+	CU_ASSERT_STRING_EQUAL(json_str(json_array_get(r, 39), "text"), "line 199");
+	json_decref(r);
+}
+
+static void unwritable_folder_is_named(void)
+{
+	struct error e = { "" };
+
+	CU_ASSERT(executor_crash_record("/proc/nowhere", "/dev/null", 1, "x", &e) < 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "/proc/nowhere"));
+}
+
+int main(void)
+{
+	static const struct test_case cases[] = {
+		{ "goes on after the last whole record", goes_on_after_the_last_whole_record },
+		{ "works without any record", works_without_any_record },
+		{ "keeps headline and end of a long console", keeps_headline_and_end },
+		{ "an unwritable folder is named", unwritable_folder_is_named },
+	};
+
+	if (!mkdtemp(dir))
+		return 1;
+	int status = test_run("executor_crash", cases, sizeof cases / sizeof cases[0]);
+
+	if (rmdir(dir) != 0)
+		status = 1;
+	return status;
+}
