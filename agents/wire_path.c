@@ -433,6 +433,8 @@ void wire_path_due(struct wire_path *w, struct wire_clock now)
 		r->expires_ns = UINT64_MAX;
 		r->spent = true;
 		r->action.watching = false;
+		w->report.record(w->report.user, json_pack("{s:I, s:s, s:s, s:s}", "t", (json_int_t)now.mono_ns, "kind", "rule",
+							   "as", wire_name_text(&w->names, r->name), "phase", "expired"));
 		wire_path_let_go(w, r, UINT32_MAX);
 	}
 	wire_path_run_ready(w);

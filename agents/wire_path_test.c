@@ -343,6 +343,8 @@ static void test_others(void)
 	CU_ASSERT(!wire_link_memory_pop(b.ports[0], &frame, &len));
 	CU_ASSERT(wire_path_next(b.w) == b.now_ns + MS);
 	advance(&b, MS);
+	CU_ASSERT(json_array_size(b.records) == 2);
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(json_array_get(b.records, 1), "phase")), "expired");
 	send_frame(&b, 1, arp, sizeof arp);
 	CU_ASSERT(wire_link_memory_pop(b.ports[0], &frame, &len));
 	stop(&b);
