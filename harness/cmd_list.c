@@ -55,7 +55,7 @@ static int list_steps(const char *path)
 static int print_profile(const char *file)
 {
 	struct profile profile;
-	struct diag d = { NULL };
+	struct diag d = { 0 };
 	struct error e = { "" };
 	int rc = profile_load(file, "", &profile, &d, &e);
 	size_t i;
@@ -113,8 +113,8 @@ static int list_capabilities(const char *path)
 
 static int list_scenarios(const char *path)
 {
-	struct run_cases list = { NULL };
-	struct diag d = { NULL };
+	struct run_cases list = { 0 };
+	struct diag d = { 0 };
 	struct error e = { "" };
 	char *own = NULL;
 	int rc = 0;

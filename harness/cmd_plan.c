@@ -88,9 +88,9 @@ int cmd_plan(int argc, char **argv)
 		       "several cases.",
 	};
 	struct input in = { .seed = 1 };
-	struct run_cases list = { NULL };
+	struct run_cases list = { 0 };
 	struct plan_options o;
-	struct diag d = { NULL };
+	struct diag d = { 0 };
 	struct error e = { "" };
 	int rc, status = EXIT_USAGE;
 

@@ -15,7 +15,7 @@
 
 static json_t *make(const json_t *input, struct error *e)
 {
-	const char *set[16] = { NULL };
+	const char *set[16] = { 0 };
 	struct scenario_case c = {
 		.id = (char *)json_str(input, "id"),
 		.sweep = json_object_get(input, "sweep"),

@@ -408,7 +408,7 @@ static int load(struct run *r, struct error *e)
 {
 	const struct run_options *o = r->o;
 	struct plan_options plan = { .seed = o->seed, .set = o->set };
-	struct diag d = { NULL };
+	struct diag d = { 0 };
 	size_t before;
 	int rc = run_cases_load(o->paths, o->n_paths, &r->cases, &d, e);
 

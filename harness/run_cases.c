@@ -80,7 +80,7 @@ static int refuse_twins(const struct run_cases *list, struct error *e)
 
 int run_cases_load(const char *const *paths, size_t n, struct run_cases *ret, struct diag *d, struct error *e)
 {
-	struct run_cases list = { NULL };
+	struct run_cases list = { 0 };
 	int rc = 0;
 
 	for (size_t i = 0; i < n && !rc; i++)
@@ -189,5 +189,5 @@ void run_cases_release(struct run_cases *list)
 		scenario_release(&list->scenarios[i]);
 	free(list->cases);
 	free(list->scenarios);
-	*list = (struct run_cases){ NULL };
+	*list = (struct run_cases){ 0 };
 }

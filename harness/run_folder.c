@@ -82,7 +82,7 @@ static void link_latest(const char *out, const char *id)
 
 int run_folder_open(const char *out, struct run_folder *ret, struct error *e)
 {
-	struct run_folder f = { NULL };
+	struct run_folder f = { 0 };
 	char id[64], path[4096];
 	int rc = make_dirs(out, e);
 
@@ -231,5 +231,5 @@ void run_folder_close(struct run_folder *f)
 	json_decref(f->run);
 	free(f->dir);
 	free(f->id);
-	*f = (struct run_folder){ NULL };
+	*f = (struct run_folder){ 0 };
 }

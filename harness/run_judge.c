@@ -15,7 +15,7 @@
 static int load_profile(const char *case_dir, const char *kernel, struct profile *ret, struct error *e)
 {
 	char path[4096];
-	struct diag d = { NULL };
+	struct diag d = { 0 };
 	int rc;
 
 	snprintf(path, sizeof(path), "%s/profile.yaml", case_dir);
@@ -46,7 +46,7 @@ int run_judge(const char *case_dir, const char *kernel, bool strict, json_t **re
 {
 	struct verdict_options o = { .strict = strict };
 	json_t *plan = NULL, *records = NULL, *verdict = NULL;
-	struct profile profile = { NULL };
+	struct profile profile = { 0 };
 	bool torn = false, has_profile;
 	char path[4096];
 	int rc;

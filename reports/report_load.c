@@ -100,5 +100,5 @@ void report_release(struct report_run *r)
 {
 	json_decref(r->run);
 	json_decref(r->cases);
-	*r = (struct report_run){ NULL };
+	*r = (struct report_run){ 0 };
 }
