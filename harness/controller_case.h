@@ -216,6 +216,9 @@ struct ops {
 struct op *ops_add(struct ops *ops, const char *agent, json_t *req);
 /* One message to each agent, then waits for all. What the replies say about objects is applied. 0 or the rc of the first op that failed. */
 int ops_run(struct case_run *r, struct ops *ops, uint64_t timeout_ns, struct error *e);
+/* The same; watch is called whenever an agent has answered, so that it can act while others have not. */
+int ops_run_watched(struct case_run *r, struct ops *ops, uint64_t timeout_ns, void (*watch)(struct case_run *r, struct ops *ops, void *user),
+                    void *user, struct error *e);
 void ops_free(struct ops *ops);
 /* One request. ret_reply may be NULL. */
 int ask(struct case_run *r, const char *agent, json_t *req, uint64_t timeout_ns, json_t **ret_reply, struct error *e);

@@ -158,6 +158,9 @@ void link_create(struct case_run *r, struct ops *ops, struct object *o)
 	default:
 		return;
 	}
+	/* An agent that was started anew has not counted the lives before it. */
+	if (o->life)
+		json_object_set_new(req, "life", json_integer(o->life + 1));
 	ops_add(ops, o->agent, req);
 }
 

@@ -17,6 +17,7 @@ struct bundle {
 	struct request *q;
 	size_t n;
 	int rc;
+	bool collected;
 };
 
 struct bundles {
@@ -104,14 +105,20 @@ static int bundle_send(struct bundle *b, const struct ops *ops)
 	return agent_send(b->agent, msg, &b->q);
 }
 
-static bool all_answered(void *user)
+static bool has_answer(const struct bundle *b)
+{
+	return !b->q || b->q->done;
+}
+
+/* An answer that was not collected yet. */
+static bool news(void *user)
 {
 	const struct bundles *all = user;
 
 	for (size_t i = 0; i < all->n; i++)
-		if (all->b[i].q && !all->b[i].q->done)
-			return false;
-	return true;
+		if (!all->b[i].collected && has_answer(&all->b[i]))
+			return true;
+	return false;
 }
 
 static void op_fail(struct op *op, int rc, const char *why)
@@ -174,9 +181,30 @@ static void bundle_collect(struct case_run *r, struct bundle *b, struct ops *ops
 	}
 }
 
-int ops_run(struct case_run *r, struct ops *ops, uint64_t timeout_ns, struct error *e)
+static void collect(struct case_run *r, struct bundles *all, struct ops *ops, uint64_t begin, bool last)
 {
-	uint64_t begin = now_ns();
+	for (size_t i = 0; i < all->n; i++) {
+		struct bundle *b = &all->b[i];
+
+		if (b->collected || (!last && !has_answer(b)))
+			continue;
+		b->collected = true;
+		bundle_collect(r, b, ops, now_ns() - begin);
+	}
+}
+
+static bool all_collected(const struct bundles *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (!all->b[i].collected)
+			return false;
+	return true;
+}
+
+int ops_run_watched(struct case_run *r, struct ops *ops, uint64_t timeout_ns, void (*watch)(struct case_run *r, struct ops *ops, void *user),
+                    void *user, struct error *e)
+{
+	uint64_t begin = now_ns(), end = begin + (timeout_ns ? timeout_ns : CTL_REQUEST_NS);
 	struct bundles all = { .n = 0 };
 	struct op *op;
 	int rc;
@@ -188,11 +216,15 @@ int ops_run(struct case_run *r, struct ops *ops, uint64_t timeout_ns, struct err
 		return error_set(e, rc, "out of memory");
 	for (size_t i = 0; i < all.n; i++)
 		all.b[i].rc = bundle_send(&all.b[i], ops);
-	rc = case_wait(r, all_answered, &all, begin + (timeout_ns ? timeout_ns : CTL_REQUEST_NS));
-	for (size_t i = 0; i < all.n; i++) {
-		bundle_collect(r, &all.b[i], ops, now_ns() - begin);
-		ctl_request_free(all.b[i].agent, all.b[i].q);
+	while (!rc && !all_collected(&all)) {
+		rc = case_wait(r, news, &all, end);
+		collect(r, &all, ops, begin, rc != 0);
+		if (watch)
+			watch(r, ops, user);
 	}
+	for (size_t i = 0; i < all.n; i++)
+		if (all.b[i].q)
+			ctl_request_free(all.b[i].agent, all.b[i].q);
 	free(all.b);
 	if (rc && rc != -ETIMEDOUT)
 		return error_set(e, rc, "event loop: %s", strerror(-rc));
@@ -200,6 +232,11 @@ int ops_run(struct case_run *r, struct ops *ops, uint64_t timeout_ns, struct err
 		if (op->rc < 0)
 			return error_set(e, op->rc, "%s", op->text);
 	return 0;
+}
+
+int ops_run(struct case_run *r, struct ops *ops, uint64_t timeout_ns, struct error *e)
+{
+	return ops_run_watched(r, ops, timeout_ns, NULL, NULL, e);
 }
 
 int ask(struct case_run *r, const char *agent, json_t *req, uint64_t timeout_ns, json_t **ret_reply, struct error *e)

@@ -115,10 +115,52 @@ static bool writes(const json_t *ops)
 	return false;
 }
 
+static bool has_failed(const struct op *op)
+{
+	return op->rc < 0 || (op->reply && (json_int(op->reply, "errors", 0) || json_int(op->reply, "bad_payload", 0)));
+}
+
+struct watcher {
+	const char *as;
+	bool stopped;
+};
+
+/* The other end of one that failed waits for messages that will not come. */
+static void stop_the_others(struct case_run *r, struct ops *ops, void *user)
+{
+	struct watcher *w = user;
+	struct ops stops = { NULL };
+	const struct op *failed = NULL;
+
+	for (const struct op *op = ops->head; op && !failed; op = op->next)
+		failed = has_failed(op) ? op : NULL;
+	if (!failed || w->stopped)
+		return;
+	w->stopped = true;
+	for (const struct op *op = ops->head; op; op = op->next) {
+		const struct object *qp = op->user;
+
+		if (op->rc == 0 && !op->reply)
+			ops_add(&stops, op->agent, json_pack("{s:s,s:s,s:s}", "op", "traffic_stop", "as", w->as, "qp", qp->name));
+	}
+	ops_run(r, &stops, 0, NULL);
+	ops_free(&stops);
+}
+
+/* What was only stopped is not what went wrong. */
+static int first_cause(const struct ops *ops, int rc, struct error *e)
+{
+	for (const struct op *op = ops->head; op && rc; op = op->next)
+		if (op->rc < 0 && op->rc != -ECANCELED)
+			return error_set(e, op->rc, "%s", op->text);
+	return rc;
+}
+
 int ctl_traffic_run(struct case_run *r, const struct ends *ends, const struct traffic_spec *spec, uint64_t timeout_ns, struct error *e)
 {
 	uint32_t tag = spec->tag + r->traffics_run++ % TAG_ITERATIONS;
 	struct ops ops = { NULL };
+	struct watcher w = { .as = spec->as };
 	int rc = prepare(r, ends, spec, tag, e);
 
 	if (rc)
@@ -129,9 +171,13 @@ int ctl_traffic_run(struct case_run *r, const struct ends *ends, const struct tr
 		if (op)
 			op->user = ends->qp[i];
 	}
-	rc = ops_run(r, &ops, spec->background ? 0 : timeout_ns + 2 * NSEC_PER_SEC, e);
-	for (struct op *op = ops.head; op && !rc && !spec->background; op = op->next)
-		rc = judge_end(op->user, op->reply, spec, e);
+	rc = ops_run_watched(r, &ops, spec->background ? 0 : timeout_ns + 2 * NSEC_PER_SEC, spec->background ? NULL : stop_the_others, &w, e);
+	rc = first_cause(&ops, rc, e);
+	for (struct op *op = ops.head; op && (!rc || rc == -ECANCELED) && !spec->background; op = op->next) {
+		int judged = op->rc == 0 ? judge_end(op->user, op->reply, spec, e) : 0;
+
+		rc = judged ? judged : rc;
+	}
 	if (!rc && !spec->background && writes(spec->ops))
 		rc = verify_landed(r, ends, spec, &ops, e);
 	ops_free(&ops);
@@ -214,7 +260,7 @@ void step_traffic(struct case_run *r, const json_t *step, struct step_result *re
 	ends_free(&ends);
 	step_from_rc(res, rc, &e);
 	/* What went wrong in it is a finding about the traffic, not a call that was refused. */
-	if (rc == -EIO || rc == -EBADMSG || rc == -ETIME || rc == -ETIMEDOUT) {
+	if (rc == -EIO || rc == -EBADMSG || rc == -ETIME || rc == -ETIMEDOUT || rc == -ECANCELED) {
 		res->outcome = OUTCOME_BROKEN;
 		r->broken = true;
 	}
