@@ -350,7 +350,7 @@ static double median(double *v, int n, double *ret_min, double *ret_max)
 
 static void report(int rounds)
 {
-	double base[NUM_SIZES], free_rate[NUM_SIZES], min, max;
+	double base[NUM_SIZES] = { 0 }, free_rate[NUM_SIZES] = { 0 }, min, max;
 
 	printf("%-18s %10s %28s %28s %28s\n", "", "idle us", "64 B", "1 KiB", "4 KiB");
 	for (int m = 0; m < NUM_MIDDLES; m++) {
