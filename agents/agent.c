@@ -51,9 +51,9 @@ static int send_hello(struct agent *a)
 
 	read_word("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id));
 	clock_domain(boot_id, clk, sizeof(clk));
-	hello = json_pack("{s:{s:i, s:s, s:I, s:s, s:s, s:[s,s,s,s,s,s,s]}}", "hello", "protocol", AGENT_PROTOCOL, "build", QD_BUILD,
-			  "pid", (json_int_t)getpid(), "boot_id", boot_id, "clk", clk, "caps", "RC", "UC", "srq", "atomics", "inline",
-			  "chain", "sqd");
+	hello = json_pack("{s:{s:i, s:s, s:I, s:s, s:s, s:[s,s,s,s,s,s,s]}}", "hello", "protocol", AGENT_PROTOCOL, "build",
+			  QD_BUILD, "pid", (json_int_t)getpid(), "boot_id", boot_id, "clk", clk, "caps", "RC", "UC", "srq",
+			  "atomics", "inline", "chain", "sqd");
 	if (!hello)
 		return -ENOMEM;
 	rc = line_send(a->line, hello);

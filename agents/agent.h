@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * qpdrill-agent: a verbs endpoint that does what it is asked and reports what it sees. It asserts nothing and listens on nothing. Contract:
- * harness/formats.md, "Agent protocol".
+ * qpdrill-agent: a verbs endpoint that does what it is asked and reports what it sees. It asserts nothing and listens on nothing.
+ * Contract: harness/formats.md, "Agent protocol".
  *
  * Threading: everything runs on the main thread's event loop, but for the calls that may block (verbs_thread.h).
  */
@@ -36,26 +36,26 @@ struct agent {
 	struct witness *witness;
 	uint64_t seed;
 
-	struct object *objects;   /* by type and name; those of this case, alive or not */
-	struct queue **queues;    /* by the number in their wr_ids; 0 is nobody's */
+	struct object *objects; /* by type and name; those of this case, alive or not */
+	struct queue **queues;  /* by the number in their wr_ids; 0 is nobody's */
 	unsigned n_queues;
-	char **traffic_names;     /* by the number in struct wr; 0 is none */
+	char **traffic_names; /* by the number in struct wr; 0 is none */
 	unsigned n_traffic_names;
 	struct traffic *traffics;
 	struct drain *drains;
 	struct counters_wait *counters_waits;
-	json_t *events;           /* the last AGENT_EVENTS_KEPT event records */
+	json_t *events; /* the last AGENT_EVENTS_KEPT event records */
 
 	unsigned pending;
-	bool leaving;             /* end of file on stdin: nothing more is said */
+	bool leaving; /* end of file on stdin: nothing more is said */
 };
 
 /* One request; its handler, or what the handler started, answers it exactly once. It can be read until the handler returns,
  * answered or not; later only until it is answered. */
 struct request {
 	struct agent *agent;
-	json_t *body;           /* owned */
-	struct batch *batch;    /* of which it is a member, or NULL */
+	json_t *body;        /* owned */
+	struct batch *batch; /* of which it is a member, or NULL */
 	unsigned refs;
 };
 

@@ -58,7 +58,7 @@ static const struct line_ops rig_ops = { rig_on_json, rig_on_text, rig_on_end };
 
 static void rig_start(void)
 {
-	int to[2], from[2];
+	int to[2] = { -1, -1 }, from[2] = { -1, -1 };
 	struct error e = { "" };
 
 	memset(&rig, 0, sizeof(rig));

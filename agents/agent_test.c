@@ -18,19 +18,22 @@ static int set_up_objects(void)
 	if (rc == 0)
 		rc = rig_rc("{s:s, s:s, s:s, s:i}", "op", "cq_create", "name", "cq", "dev", "dev.a", "depth", 64);
 	if (rc == 0)
-		rc = rig_rc("{s:s, s:s, s:s, s:i, s:[s]}", "op", "mr_create", "name", "tx", "pd", "pd", "bytes", 4096, "access", "LOCAL_WRITE");
+		rc = rig_rc("{s:s, s:s, s:s, s:i, s:[s]}", "op", "mr_create", "name", "tx", "pd", "pd", "bytes", 4096, "access",
+			    "LOCAL_WRITE");
 	if (rc == 0)
-		rc = rig_rc("{s:s, s:s, s:s, s:i, s:[s]}", "op", "mr_create", "name", "rx", "pd", "pd", "bytes", 4096, "access", "LOCAL_WRITE");
+		rc = rig_rc("{s:s, s:s, s:s, s:i, s:[s]}", "op", "mr_create", "name", "rx", "pd", "pd", "bytes", 4096, "access",
+			    "LOCAL_WRITE");
 	if (rc == 0)
-		rc = rig_rc("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:{s:i}}", "op", "qp_create", "name", "p.a", "pd", "pd", "type", "RC", "send_cq",
-			    "cq", "recv_cq", "cq", "rx", "rx", "cap", "max_recv_wr", 16);
+		rc = rig_rc("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:{s:i}}", "op", "qp_create", "name", "p.a", "pd", "pd", "type",
+			    "RC", "send_cq", "cq", "recv_cq", "cq", "rx", "rx", "cap", "max_recv_wr", 16);
 	return rc;
 }
 
 static int move(const char *to)
 {
-	return rig_rc("{s:s, s:s, s:s, s:{s:i, s:s, s:[s], s:i, s:i, s:i}, s:s}", "op", "qp_modify", "name", "p.a", "to", to, "set", "dest_qpn", 5,
-		      "dest_gid", "::ffff:10.0.0.2", "access", "REMOTE_WRITE", "rq_psn", 7, "sq_psn", 9, "path_mtu", 1024, "by", "connect");
+	return rig_rc("{s:s, s:s, s:s, s:{s:i, s:s, s:[s], s:i, s:i, s:i}, s:s}", "op", "qp_modify", "name", "p.a", "to", to, "set",
+		      "dest_qpn", 5, "dest_gid", "::ffff:10.0.0.2", "access", "REMOTE_WRITE", "rq_psn", 7, "sq_psn", 9, "path_mtu",
+		      1024, "by", "connect");
 }
 
 static int to_rts(void)
@@ -78,7 +81,8 @@ static void test_protocol(void)
 		{ "{\"id\":8,\"op\":\n", -EBADMSG, "no JSON object: {\"id\":8,\"op\":" },
 		{ "\x1b[1mhello\n", -EBADMSG, NULL },
 		{ "{\"id\":9,\"op\":\"mr_create\",\"name\":\"m\",\"pd\":\"pd\",\"bytes\":0}\n", -EINVAL, NULL },
-		{ "{\"id\":10,\"op\":\"pd_create\",\"name\":\"pd\",\"dev\":\"dev.a\"}\n", -EEXIST, "pd_create: pd pd lives already" },
+		{ "{\"id\":10,\"op\":\"pd_create\",\"name\":\"pd\",\"dev\":\"dev.a\"}\n", -EEXIST,
+		  "pd_create: pd pd lives already" },
 		{ "{\"id\":11,\"op\":\"device_open\",\"name\":\"d\",\"device\":\"nope\"}\n", -ENODEV, NULL },
 		{ "{\"id\":12,\"op\":\"post\",\"qp\":\"p.a\",\"wr\":\"SENT\",\"mr\":\"tx\"}\n", -EINVAL, NULL },
 		{ "{\"id\":13,\"op\":\"traffic\",\"qp\":\"p.a\",\"as\":\"t\"}\n", -EINVAL, NULL },
@@ -108,9 +112,9 @@ static void test_batch(void)
 	json_t *reply, *replies;
 
 	set_up();
-	reply = rig_ask("{s:s, s:[{s:s}, {s:s, s:s}, {s:s}, {s:s, s:s, s:s}, {s:s, s:s, s:s}, {s:s}]}", "op", "batch", "ops", "op", "clock", "op",
-			"qp_query", "name", "p.z", "op", "what", "op", "qp_modify", "name", "p.a", "to", "ERR", "op", "pd_create", "name", "pd2",
-			"dev", "dev.a", "op", "batch");
+	reply = rig_ask("{s:s, s:[{s:s}, {s:s, s:s}, {s:s}, {s:s, s:s, s:s}, {s:s, s:s, s:s}, {s:s}]}", "op", "batch", "ops", "op",
+			"clock", "op", "qp_query", "name", "p.z", "op", "what", "op", "qp_modify", "name", "p.a", "to", "ERR", "op",
+			"pd_create", "name", "pd2", "dev", "dev.a", "op", "batch");
 	replies = json_object_get(reply, "replies");
 	CU_ASSERT_EQUAL(json_int(reply, "rc", -1), 0);
 	CU_ASSERT_EQUAL_FATAL(json_array_size(replies), 6);
@@ -160,7 +164,8 @@ static void test_modify(void)
 	CU_ASSERT(json_has(state, "mask", "AV") && json_has(state, "mask", "ACCESS_FLAGS") && !json_has(state, "mask", "SQ_PSN"));
 	CU_ASSERT_EQUAL(fake.qp->attr.qp_state, IBV_QPS_RTS);
 	/* What is left out is missing in the call, and the refusal is reported. */
-	reply = rig_ask("{s:s, s:s, s:s, s:{s:i}, s:s}", "op", "qp_modify", "name", "p.a", "to", "RTS", "set", "timeout", 3, "by", "step");
+	reply = rig_ask("{s:s, s:s, s:s, s:{s:i}, s:s}", "op", "qp_modify", "name", "p.a", "to", "RTS", "set", "timeout", 3, "by",
+			"step");
 	CU_ASSERT_EQUAL(json_int(reply, "rc", 0), -EINVAL);
 	CU_ASSERT(fake.qp->last_mask == (IBV_QP_STATE | IBV_QP_TIMEOUT));
 	state = rig_record("state", "p.a", 3);
@@ -170,7 +175,8 @@ static void test_modify(void)
 	CU_ASSERT_EQUAL(move("ERR"), 0);
 	reply = rig_ask("{s:s, s:s, s:s}", "op", "qp_modify", "name", "p.a", "to", "RESET");
 	CU_ASSERT_EQUAL(json_int(reply, "life", 0), 2);
-	reply = rig_ask("{s:s, s:s, s:s, s:[s], s:{s:i}}", "op", "qp_modify", "name", "p.a", "to", "INIT", "leave_out", "PORT", "set", "pkey_index", 0);
+	reply = rig_ask("{s:s, s:s, s:s, s:[s], s:{s:i}}", "op", "qp_modify", "name", "p.a", "to", "INIT", "leave_out", "PORT",
+			"set", "pkey_index", 0);
 	CU_ASSERT_EQUAL(json_int(reply, "rc", 0), -EINVAL);
 	CU_ASSERT(!(fake.qp->last_mask & IBV_QP_PORT) && fake.qp->last_mask & IBV_QP_PKEY_INDEX);
 	reply = rig_ask("{s:s, s:s, s:s, s:{s:i}}", "op", "qp_modify", "name", "p.a", "to", "INIT", "set", "colour", 3);
@@ -180,7 +186,8 @@ static void test_modify(void)
 
 static void complete(uint64_t wr_id, enum ibv_wc_status status)
 {
-	fake_complete(fake.cq, (struct ibv_wc){ .wr_id = wr_id, .status = status, .qp_num = fake.qp->qp.qp_num, .opcode = IBV_WC_SEND });
+	fake_complete(fake.cq,
+		      (struct ibv_wc){ .wr_id = wr_id, .status = status, .qp_num = fake.qp->qp.qp_num, .opcode = IBV_WC_SEND });
 }
 
 /* A list of five of which the queue takes two: two are accepted, bad is 2, and their wr_ids are named. */
@@ -191,8 +198,8 @@ static void test_bad_wr_in_the_middle(void)
 	set_up();
 	CU_ASSERT_EQUAL(to_rts(), 0);
 	fake.post_room = 2;
-	reply = rig_ask("{s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:i}", "op", "post", "qp", "p.a", "wr", "SEND", "mr", "tx", "count", 5, "size", 100,
-			"chain", 1, "tag", 3);
+	reply = rig_ask("{s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:i}", "op", "post", "qp", "p.a", "wr", "SEND", "mr", "tx", "count", 5,
+			"size", 100, "chain", 1, "tag", 3);
 	CU_ASSERT_EQUAL(json_int(reply, "rc", 0), -ENOMEM);
 	CU_ASSERT_EQUAL(json_int(reply, "accepted", -1), 2);
 	CU_ASSERT_EQUAL(json_int(reply, "bad", -1), 2);
@@ -225,9 +232,11 @@ static void test_keys(void)
 	CU_ASSERT_EQUAL(to_rts(), 0);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:s}", "op", "post", "qp", "p.a", "wr", "SEND", "mr", "tx"), 0);
 	lkey = fake.qp->first_sge[0].lkey;
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:s, s:s}", "op", "post", "qp", "p.a", "wr", "SEND", "mr", "tx", "lkey", "wrong"), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:s, s:s}", "op", "post", "qp", "p.a", "wr", "SEND", "mr", "tx", "lkey", "wrong"),
+			0);
 	CU_ASSERT_EQUAL(fake.qp->first_sge[1].lkey, ~lkey);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:s, s:s}", "op", "post", "qp", "p.a", "wr", "SEND", "mr", "tx", "lkey", "old"), -ENOENT);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:s, s:s}", "op", "post", "qp", "p.a", "wr", "SEND", "mr", "tx", "lkey", "old"),
+			-ENOENT);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "destroy", "type", "mr", "name", "tx"), 0);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i}", "op", "mr_create", "name", "tx", "pd", "pd", "bytes", 4096), 0);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:s, s:s}", "op", "post", "qp", "p.a", "wr", "SEND", "mr", "tx", "lkey", "old"), 0);
@@ -275,7 +284,8 @@ static void test_discard_at_reset(void)
 
 	set_up();
 	CU_ASSERT_EQUAL(to_rts(), 0);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:i}", "op", "post_recv", "qp", "p.a", "count", 5, "size", 64, "stride", 64), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:i}", "op", "post_recv", "qp", "p.a", "count", 5, "size", 64, "stride", 64),
+			0);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:s, s:i}", "op", "post", "qp", "p.a", "wr", "SEND", "mr", "tx", "count", 3), 0);
 	old = fake.qp->sent[2].wr_id;
 	complete(fake.qp->sent[0].wr_id, IBV_WC_SUCCESS);
@@ -304,7 +314,9 @@ static void test_drain(void)
 
 	set_up();
 	CU_ASSERT_EQUAL(to_rts(), 0);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:s, s:i, s:b}", "op", "post", "qp", "p.a", "wr", "SEND", "mr", "tx", "count", 2, "signaled", 0), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:s, s:i, s:b}", "op", "post", "qp", "p.a", "wr", "SEND", "mr", "tx", "count", 2,
+			       "signaled", 0),
+			0);
 	reply = rig_ask("{s:s, s:s, s:i}", "op", "drain", "qp", "p.a", "deadline_ns", 1000000);
 	CU_ASSERT_EQUAL(json_int(reply, "rc", 0), -ETIMEDOUT);
 	CU_ASSERT_EQUAL(json_int(reply, "in_flight", 0), 2);
@@ -376,13 +388,16 @@ static void test_payload(void)
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s}", "op", "seed", "seed", "0x5"), 0);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:i}", "op", "fill", "mr", "tx", "size", 128, "count", 8, "tag", 0), 0);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:i}", "op", "fill", "mr", "tx", "size", 128, "count", 2, "tag", 4), 0);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:i, s:i}", "op", "fill", "mr", "tx", "size", 64, "off", 256, "index", 2, "tag", 4), 0);
+	CU_ASSERT_EQUAL(
+		rig_rc("{s:s, s:s, s:i, s:i, s:i, s:i}", "op", "fill", "mr", "tx", "size", 64, "off", 256, "index", 2, "tag", 4),
+		0);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:i}", "op", "fill", "mr", "tx", "size", 128, "off", 384, "tag", 9), 0);
 	v = rig_ask("{s:s, s:s, s:i, s:i, s:i}", "op", "verify", "mr", "tx", "size", 128, "count", 5, "tag", 4);
 	CU_ASSERT_STRING_EQUAL(json_str(v, "indices"), "iipsa");
 	CU_ASSERT_EQUAL(json_int(v, "intact", 0), 2);
 	CU_ASSERT_EQUAL(json_int(v, "stale", 0), 1);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:i}", "op", "verify", "mr", "tx", "size", 128, "count", 33, "tag", 4), -ERANGE);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:i}", "op", "verify", "mr", "tx", "size", 128, "count", 33, "tag", 4),
+			-ERANGE);
 	tear_down();
 }
 

@@ -47,7 +47,8 @@ static void read_dir(const struct dev *dev, const char *which, json_t *values)
 	if (!dir)
 		return;
 	while ((entry = readdir(dir))) {
-		if (entry->d_name[0] != '.' && strcmp(entry->d_name, "lifespan") != 0 && read_number(dirfd(dir), entry->d_name, &value))
+		if (entry->d_name[0] != '.' && strcmp(entry->d_name, "lifespan") != 0 &&
+		    read_number(dirfd(dir), entry->d_name, &value))
 			json_object_set_new(values, entry->d_name, json_integer((json_int_t)value));
 	}
 	closedir(dir);

@@ -73,7 +73,8 @@ unsigned cq_poll(struct agent *a, struct cq *cq, unsigned max)
 		uint64_t t = now_ns();
 
 		if (n < 0) {
-			agent_record(a, t, "verb", cq->o.name, cq->o.life, json_pack("{s:s, s:i}", "verb", "ibv_poll_cq", "errno", n == -1 ? EIO : -n));
+			agent_record(a, t, "verb", cq->o.name, cq->o.life,
+				     json_pack("{s:s, s:i}", "verb", "ibv_poll_cq", "errno", n == -1 ? EIO : -n));
 			break;
 		}
 		for (int i = 0; i < n; i++)
@@ -276,9 +277,16 @@ void op_cq_create(struct agent *a, struct request *r)
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		abort();
-	*c = (struct cq_call){ .call = { .verb = "ibv_create_cq", .obj = o, .req = r, .run = run_create, .finish = finish_create,
-					 .args = json_pack("{s:s, s:I}", "dev", dev->name, "depth", json_int(r->body, "depth", 1)) },
-			       .cq = cq, .ctx = cq->dev->ctx, .depth = (int)json_int(r->body, "depth", 1) };
+	*c = (struct cq_call){ .call = { .verb = "ibv_create_cq",
+					 .obj = o,
+					 .req = r,
+					 .run = run_create,
+					 .finish = finish_create,
+					 .args = json_pack("{s:s, s:I}", "dev", dev->name, "depth",
+							   json_int(r->body, "depth", 1)) },
+			       .cq = cq,
+			       .ctx = cq->dev->ctx,
+			       .depth = (int)json_int(r->body, "depth", 1) };
 	verbs_submit(a, &c->call, json_u64(r->body, "deadline_ns", 0));
 }
 
@@ -321,5 +329,6 @@ void op_poll(struct agent *a, struct request *r)
 	struct object *o = object_need(a, r, OBJECT_CQ, "cq");
 
 	if (o)
-		request_reply(r, json_pack("{s:i}", "polled", (int)cq_poll(a, (struct cq *)o, (unsigned)json_int(r->body, "max", 0))));
+		request_reply(r,
+			      json_pack("{s:i}", "polled", (int)cq_poll(a, (struct cq *)o, (unsigned)json_int(r->body, "max", 0))));
 }

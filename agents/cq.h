@@ -10,9 +10,11 @@ struct cq;
 
 /* Polls until empty or max (0: no bound), reports runs. Returns how many completions. */
 unsigned cq_poll(struct agent *a, struct cq *cq, unsigned max);
-/* What an automatic or watched CQ holds now, before its completions lose their meaning (reset, destroy). A manual one is left alone. */
+/* What an automatic or watched CQ holds now, before its completions lose their meaning (reset, destroy). A manual one is left
+ * alone. */
 void cq_catch_up(struct agent *a, struct cq *cq);
-/* A manual CQ is polled like an automatic one while anybody watches it. cq_arm() after cq_watch(): asks for events, polls what is there. */
+/* A manual CQ is polled like an automatic one while anybody watches it. cq_arm() after cq_watch(): asks for events, polls what is
+ * there. */
 void cq_watch(struct cq *cq);
 void cq_arm(struct agent *a, struct cq *cq);
 void cq_unwatch(struct cq *cq);

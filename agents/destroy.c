@@ -222,7 +222,9 @@ void op_destroy(struct agent *a, struct request *r)
 	call = calloc(1, sizeof(*call));
 	if (!call)
 		abort();
-	*call = (struct verbs_call){ .verb = destructors[type].verb, .obj = o, .req = r, .run = run_destroy, .finish = finish_destroy };
+	*call = (struct verbs_call){
+		.verb = destructors[type].verb, .obj = o, .req = r, .run = run_destroy, .finish = finish_destroy
+	};
 	destructors[type].begin(a, o);
 	o->busy = true;
 	verbs_submit(a, call, json_u64(r->body, "deadline_ns", 0));

@@ -19,13 +19,13 @@ struct open_call {
 	struct verbs_call call;
 	struct dev *dev;
 	char rdma[64];
-	int port, want_gid;     /* -1: choose */
+	int port, want_gid; /* -1: choose */
 	struct ibv_context *ctx;
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port_attr;
 	union ibv_gid gid;
 	int gid_index;
-	const char *what;       /* the step that failed */
+	const char *what; /* the step that failed */
 };
 
 static struct ibv_device *find_device(struct ibv_device **list, int n, const char *name)
@@ -114,10 +114,11 @@ static json_t *device_json(const struct dev *dev)
 	json_t *attr, *f;
 
 	inet_ntop(AF_INET6, dev->gid.raw, gid, sizeof(gid));
-	attr = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:b}", "max_qp", d->max_qp, "max_qp_wr", d->max_qp_wr,
-			 "max_sge", d->max_sge, "max_cq", d->max_cq, "max_cqe", d->max_cqe, "max_mr", d->max_mr, "max_pd", d->max_pd,
-			 "max_srq", d->max_srq, "max_srq_wr", d->max_srq_wr, "max_srq_sge", d->max_srq_sge, "max_qp_rd_atom",
-			 d->max_qp_rd_atom, "max_qp_init_rd_atom", d->max_qp_init_rd_atom, "atomics", d->atomic_cap != IBV_ATOMIC_NONE);
+	attr = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:b}", "max_qp", d->max_qp, "max_qp_wr",
+			 d->max_qp_wr, "max_sge", d->max_sge, "max_cq", d->max_cq, "max_cqe", d->max_cqe, "max_mr", d->max_mr,
+			 "max_pd", d->max_pd, "max_srq", d->max_srq, "max_srq_wr", d->max_srq_wr, "max_srq_sge", d->max_srq_sge,
+			 "max_qp_rd_atom", d->max_qp_rd_atom, "max_qp_init_rd_atom", d->max_qp_init_rd_atom, "atomics",
+			 d->atomic_cap != IBV_ATOMIC_NONE);
 	f = json_pack("{s:s, s:i, s:i, s:i, s:s, s:o, s:s, s:I, s:I, s:o}", "gid", gid, "gid_index", dev->gid_index, "lid",
 		      (int)dev->port_attr.lid, "mtu", mtu_from_enum((int)dev->port_attr.active_mtu), "state",
 		      state < sizeof(states) / sizeof(*states) ? states[state] : "?", "guid", json_hex(be64toh(d->node_guid)), "fw",
@@ -166,9 +167,14 @@ void op_device_open(struct agent *a, struct request *r)
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		abort();
-	*c = (struct open_call){ .call = { .verb = "ibv_open_device", .obj = o, .req = r, .run = run_open, .finish = finish_open,
+	*c = (struct open_call){ .call = { .verb = "ibv_open_device",
+					   .obj = o,
+					   .req = r,
+					   .run = run_open,
+					   .finish = finish_open,
 					   .args = json_pack("{s:s}", "device", rdma) },
-				 .dev = (struct dev *)o, .port = (int)json_int(r->body, "port", 1),
+				 .dev = (struct dev *)o,
+				 .port = (int)json_int(r->body, "port", 1),
 				 .want_gid = (int)json_int(r->body, "gid_index", -1) };
 	snprintf(c->rdma, sizeof(c->rdma), "%s", rdma);
 	verbs_submit(a, &c->call, json_u64(r->body, "deadline_ns", 0));
@@ -220,9 +226,14 @@ void op_pd_create(struct agent *a, struct request *r)
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		abort();
-	*c = (struct pd_call){ .call = { .verb = "ibv_alloc_pd", .obj = o, .req = r, .run = run_pd, .finish = finish_pd,
+	*c = (struct pd_call){ .call = { .verb = "ibv_alloc_pd",
+					 .obj = o,
+					 .req = r,
+					 .run = run_pd,
+					 .finish = finish_pd,
 					 .args = json_pack("{s:s}", "dev", dev->name) },
-			       .pd = (struct pd *)o, .ctx = ((struct dev *)dev)->ctx };
+			       .pd = (struct pd *)o,
+			       .ctx = ((struct dev *)dev)->ctx };
 	c->pd->dev = (struct dev *)dev;
 	dev->users++;
 	verbs_submit(a, &c->call, json_u64(r->body, "deadline_ns", 0));

@@ -42,19 +42,22 @@ static void end(struct drain *d)
 	cq_unwatch(d->qp->rcq);
 	free(d);
 	if (left)
-		request_fail_with(req, -ETIMEDOUT, json_pack("{s:I}", "in_flight", (json_int_t)left), "%s: %llu work requests have no end yet",
-				  name, (unsigned long long)left);
+		request_fail_with(req, -ETIMEDOUT, json_pack("{s:I}", "in_flight", (json_int_t)left),
+				  "%s: %llu work requests have no end yet", name, (unsigned long long)left);
 	else
 		request_reply(req, json_pack("{s:i}", "in_flight", 0));
 }
 
 void drain_check(struct agent *a)
 {
-	struct drain *d, *next;
+	struct drain *d = a->drains;
 
-	LL_FOREACH_SAFE(a->drains, d, next) {
+	while (d) {
+		struct drain *next = d->next;
+
 		if (in_flight(d->qp) == 0)
 			end(d);
+		d = next;
 	}
 }
 
@@ -104,7 +107,8 @@ static void post_marker(struct agent *a, struct qp *qp)
 	res.bad = res.err ? 0 : -1;
 	if (!res.err)
 		queue_accept(qp->sq, 1, &(struct wr){ .kind = WRID_MARKER, .signaled = true });
-	post_record(a, qp->sq, &res, json_pack("{s:s, s:i, s:b, s:s, s:b}", "op", "SEND", "size", 0, "signaled", 1, "by", "harness", "marker", 1));
+	post_record(a, qp->sq, &res,
+		    json_pack("{s:s, s:i, s:b, s:s, s:b}", "op", "SEND", "size", 0, "signaled", 1, "by", "harness", "marker", 1));
 }
 
 void op_drain(struct agent *a, struct request *r)

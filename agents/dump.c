@@ -15,9 +15,9 @@
 
 static json_t *queue_json(const struct queue *q)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "posted", (json_int_t)q->posted, "completed", (json_int_t)q->completed, "retired",
-			 (json_int_t)q->retired, "discarded", (json_int_t)q->discarded, "in_flight", (json_int_t)q->in_flight, "double",
-			 (json_int_t)q->doubled);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "posted", (json_int_t)q->posted, "completed", (json_int_t)q->completed,
+			 "retired", (json_int_t)q->retired, "discarded", (json_int_t)q->discarded, "in_flight",
+			 (json_int_t)q->in_flight, "double", (json_int_t)q->doubled);
 }
 
 static json_t *missing_json(struct queue *q)
@@ -28,8 +28,9 @@ static json_t *missing_json(struct queue *q)
 		const struct wr *wr = queue_wr(q, s);
 
 		if (wr && wr->state == WR_OUT)
-			json_array_append_new(list, json_hex(wrid_encode((struct wrid){ .life = q->life, .queue = q->number,
-											.kind = (enum wrid_kind)wr->kind, .seq = s })));
+			json_array_append_new(
+				list, json_hex(wrid_encode((struct wrid){
+					      .life = q->life, .queue = q->number, .kind = (enum wrid_kind)wr->kind, .seq = s })));
 	}
 	return list;
 }
@@ -44,7 +45,8 @@ void op_ledger(struct agent *a, struct request *r)
 		request_fail(r, -ENOENT, "ledger: there is no qp %s", name ? name : "(none named)");
 		return;
 	}
-	request_reply(r, json_pack("{s:i, s:o, s:o}", "life", (int)o->life, "send", queue_json(qp->sq), "recv", queue_json(qp_recv_queue(qp))));
+	request_reply(r, json_pack("{s:i, s:o, s:o}", "life", (int)o->life, "send", queue_json(qp->sq), "recv",
+				   queue_json(qp_recv_queue(qp))));
 }
 
 static json_t *qps_json(struct agent *a)
@@ -98,7 +100,8 @@ static json_t *mrs_json(struct agent *a)
 		f = json_pack("{s:s, s:i, s:b, s:o, s:I}", "name", o->name, "life", (int)o->life, "alive", o->alive, "addr",
 			      json_hex((uintptr_t)mr->addr), "bytes", (json_int_t)mr->bytes);
 		if (mr->mr)
-			json_object_update_new(f, json_pack("{s:I, s:I}", "lkey", (json_int_t)mr->mr->lkey, "rkey", (json_int_t)mr->mr->rkey));
+			json_object_update_new(
+				f, json_pack("{s:I, s:I}", "lkey", (json_int_t)mr->mr->lkey, "rkey", (json_int_t)mr->mr->rkey));
 		json_array_append_new(list, f);
 	}
 	return list;
@@ -112,8 +115,9 @@ static json_t *cqs_json(struct agent *a)
 		const struct cq *cq = (struct cq *)o;
 
 		if (o->type == OBJECT_CQ)
-			json_array_append_new(list, json_pack("{s:s, s:i, s:b, s:b, s:b, s:i}", "name", o->name, "life", (int)o->life, "alive",
-							      o->alive, "manual", cq->manual, "hold", cq->hold, "unacked", (int)cq->unacked));
+			json_array_append_new(list, json_pack("{s:s, s:i, s:b, s:b, s:b, s:i}", "name", o->name, "life",
+							      (int)o->life, "alive", o->alive, "manual", cq->manual, "hold",
+							      cq->hold, "unacked", (int)cq->unacked));
 	}
 	return list;
 }
@@ -132,8 +136,9 @@ static json_t *all_counters(struct agent *a)
 void op_dump(struct agent *a, struct request *r)
 {
 	const struct verbs_call *running = verbs_running(a->verbs);
-	json_t *f = json_pack("{s:o, s:o, s:o, s:o, s:o, s:O, s:o*}", "qps", qps_json(a), "queues", queues_json(a), "mrs", mrs_json(a), "cqs",
-			      cqs_json(a), "counters", all_counters(a), "events", a->events, "witness", witness_json(a->witness));
+	json_t *f = json_pack("{s:o, s:o, s:o, s:o, s:o, s:O, s:o*}", "qps", qps_json(a), "queues", queues_json(a), "mrs",
+			      mrs_json(a), "cqs", cqs_json(a), "counters", all_counters(a), "events", a->events, "witness",
+			      witness_json(a->witness));
 
 	if (json_object_get(r->body, "why"))
 		json_object_set(f, "why", json_object_get(r->body, "why"));

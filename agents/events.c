@@ -123,7 +123,8 @@ void events_watch(struct agent *a, struct dev *dev)
 	if (!w)
 		abort();
 	*w = (struct watch){ a, dev };
-	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 || sd_event_add_io(a->loop, &dev->async, fd, EPOLLIN, on_async, w) < 0) {
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+	    sd_event_add_io(a->loop, &dev->async, fd, EPOLLIN, on_async, w) < 0) {
 		log_warn("%s: async events of %s cannot be watched", dev->o.name, dev->rdma);
 		free(w);
 		return;

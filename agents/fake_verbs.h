@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A device that exists only in a test program: libibverbs' functions, defined here, come before the library's. It keeps just enough to
- * refuse what a real one refuses. Included by one file of a test program.
+ * A device that exists only in a test program: libibverbs' functions, defined here, come before the library's. It keeps just enough
+ * to refuse what a real one refuses. Included by one file of a test program.
  */
 #ifndef QD_FAKE_VERBS_H
 #define QD_FAKE_VERBS_H
@@ -44,14 +44,18 @@ struct fake_qp {
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t acked;
-	int live;             /* objects that were made and not destroyed */
-	unsigned calls;       /* that can fail */
-	unsigned fail_at;     /* the number of the call that fails with ENOMEM, from 1; 0: none */
-	unsigned post_room;   /* requests that the send queue still takes */
-	struct fake_qp *qp;   /* the newest */
+	int live;           /* objects that were made and not destroyed */
+	unsigned calls;     /* that can fail */
+	unsigned fail_at;   /* the number of the call that fails with ENOMEM, from 1; 0: none */
+	unsigned post_room; /* requests that the send queue still takes */
+	struct fake_qp *qp; /* the newest */
 	struct fake_cq *cq;
 	uint32_t next_key, next_qpn;
-} fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .acked = PTHREAD_COND_INITIALIZER, .post_room = FAKE_MAX, .next_key = 0x100, .next_qpn = 17 };
+} fake = { .lock = PTHREAD_MUTEX_INITIALIZER,
+	   .acked = PTHREAD_COND_INITIALIZER,
+	   .post_room = FAKE_MAX,
+	   .next_key = 0x100,
+	   .next_qpn = 17 };
 
 static struct ibv_device fake_device = { .name = "fake0" };
 static struct ibv_context fake_context;
@@ -166,8 +170,11 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	if (fake_fails())
 		return NULL;
 	fake.live++;
-	fake_context = (struct ibv_context){ .device = device, .async_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-					     .ops = { .poll_cq = fake_poll, .req_notify_cq = fake_notify, .post_send = fake_post_send,
+	fake_context = (struct ibv_context){ .device = device,
+					     .async_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+					     .ops = { .poll_cq = fake_poll,
+						      .req_notify_cq = fake_notify,
+						      .post_send = fake_post_send,
 						      .post_recv = fake_post_recv } };
 	return &fake_context;
 }
@@ -240,7 +247,12 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 	(void)iova;
 	(void)access;
 	if (mr)
-		*mr = (struct ibv_mr){ .context = pd->context, .pd = pd, .addr = addr, .length = length, .lkey = fake.next_key, .rkey = fake.next_key++ };
+		*mr = (struct ibv_mr){ .context = pd->context,
+				       .pd = pd,
+				       .addr = addr,
+				       .length = length,
+				       .lkey = fake.next_key,
+				       .rkey = fake.next_key++ };
 	return mr;
 }
 
@@ -315,8 +327,12 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 
 	if (!qp)
 		return NULL;
-	qp->qp = (struct ibv_qp){ .context = pd->context, .pd = pd, .send_cq = init->send_cq, .recv_cq = init->recv_cq,
-				  .qp_num = fake.next_qpn++, .qp_type = init->qp_type };
+	qp->qp = (struct ibv_qp){ .context = pd->context,
+				  .pd = pd,
+				  .send_cq = init->send_cq,
+				  .recv_cq = init->recv_cq,
+				  .qp_num = fake.next_qpn++,
+				  .qp_type = init->qp_type };
 	qp->cap = init->cap;
 	fake.qp = qp;
 	return &qp->qp;

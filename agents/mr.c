@@ -84,7 +84,8 @@ static bool parse_access(struct request *r, unsigned *ret)
 		const struct name *row = name_find(&names_access, json_string_value(v) ? json_string_value(v) : "");
 
 		if (!row) {
-			request_fail(r, -EINVAL, "mr_create: unknown access \"%s\"", json_string_value(v) ? json_string_value(v) : "");
+			request_fail(r, -EINVAL, "mr_create: unknown access \"%s\"",
+				     json_string_value(v) ? json_string_value(v) : "");
 			return false;
 		}
 		access |= (unsigned)row->value;
@@ -115,8 +116,8 @@ void op_mr_create(struct agent *a, struct request *r)
 	err = make_memory(a, mr, bytes);
 	if (err) {
 		object_settle(o, false);
-		request_fail(r, -err, "mr_create: %s: %llu bytes of memory: %s", json_str(r->body, "name"), (unsigned long long)bytes,
-			     strerror(err));
+		request_fail(r, -err, "mr_create: %s: %llu bytes of memory: %s", json_str(r->body, "name"),
+			     (unsigned long long)bytes, strerror(err));
 		return;
 	}
 	mr->pd = (struct pd *)pd;
@@ -125,10 +126,15 @@ void op_mr_create(struct agent *a, struct request *r)
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		abort();
-	*c = (struct mr_call){ .call = { .verb = "ibv_reg_mr", .obj = o, .req = r, .run = run_reg, .finish = finish_reg,
+	*c = (struct mr_call){ .call = { .verb = "ibv_reg_mr",
+					 .obj = o,
+					 .req = r,
+					 .run = run_reg,
+					 .finish = finish_reg,
 					 .args = json_pack("{s:s, s:I, s:O*}", "pd", pd->name, "bytes", (json_int_t)bytes, "access",
 							   json_object_get(r->body, "access")) },
-			       .mr = mr, .pd = ((struct pd *)pd)->pd };
+			       .mr = mr,
+			       .pd = ((struct pd *)pd)->pd };
 	verbs_submit(a, &c->call, json_u64(r->body, "deadline_ns", 0));
 }
 

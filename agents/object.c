@@ -49,7 +49,8 @@ struct object *object_need(struct agent *a, struct request *r, enum object_type 
 		request_fail(r, -ENOENT, "%s: there is no %s %s%s", json_str(r->body, "op"), object_type_names[type], name,
 			     o && o->life ? ": it was destroyed" : "");
 	else if (o->busy)
-		request_fail(r, -EBUSY, "%s: another call on %s %s has not returned", json_str(r->body, "op"), object_type_names[type], name);
+		request_fail(r, -EBUSY, "%s: another call on %s %s has not returned", json_str(r->body, "op"),
+			     object_type_names[type], name);
 	else
 		return o;
 	return NULL;
@@ -130,17 +131,19 @@ void qp_discard(struct agent *a, struct qp *qp)
 
 void agent_forget(struct agent *a)
 {
-	struct object *o, *next;
+	struct object *o = a->objects;
 
 	traffic_forget(a);
-	HASH_ITER(hh, a->objects, o, next) {
+	HASH_CLEAR(hh, a->objects); /* their links stay */
+	while (o) {
+		struct object *next = o->hh.next;
 		struct mr *mr = (struct mr *)o;
 
-		HASH_DEL(a->objects, o);
 		if (o->type == OBJECT_MR && mr->addr)
 			munmap(mr->addr, mr->bytes);
 		free(o->key);
 		free(o);
+		o = next;
 	}
 	for (unsigned i = 1; i < a->n_queues; i++)
 		queue_free(a->queues[i]);

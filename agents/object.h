@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Objects by name and life. An object stays in the table after its destruction until everything is released: its next life goes on from
- * there, and nothing that names it ever points nowhere.
+ * Objects by name and life. An object stays in the table after its destruction until everything is released: its next life goes on
+ * from there, and nothing that names it ever points nowhere.
  *
  * Busy: a call that makes, changes or destroys it is under way on the verbs thread; the loop leaves its verbs object alone.
  */
@@ -31,19 +31,19 @@ enum object_type {
 extern const char *const object_type_names[NUM_OBJECT_TYPES]; /* "dev" "pd" "mr" "cq" "srq" "qp" */
 
 struct object {
-	char *key;         /* type digit and name */
-	const char *name;  /* inside key */
+	char *key;        /* type digit and name */
+	const char *name; /* inside key */
 	enum object_type type;
-	unsigned life;     /* of the one that lives or lived last; 0: none yet */
+	unsigned life; /* of the one that lives or lived last; 0: none yet */
 	bool alive, busy;
-	unsigned users;    /* living objects that were made with it */
+	unsigned users; /* living objects that were made with it */
 	UT_hash_handle hh;
 };
 
 struct dev {
 	struct object o;
 	struct ibv_context *ctx;
-	char rdma[64];           /* "qd0a" */
+	char rdma[64]; /* "qd0a" */
 	int port, gid_index;
 	union ibv_gid gid;
 	struct ibv_device_attr attr;
@@ -61,7 +61,7 @@ struct mr {
 	struct object o;
 	struct pd *pd;
 	struct ibv_mr *mr;
-	void *addr;              /* stays mapped after deregistration: it can still be looked at */
+	void *addr; /* stays mapped after deregistration: it can still be looked at */
 	size_t bytes;
 	unsigned access;
 	uint32_t old_lkey, old_rkey; /* of the former life */
@@ -73,10 +73,10 @@ struct cq {
 	struct dev *dev;
 	struct ibv_cq *cq;
 	struct ibv_comp_channel *channel;
-	sd_event_source *source;   /* completion events */
-	sd_event_source *again;    /* more to poll, after others had their turn */
+	sd_event_source *source; /* completion events */
+	sd_event_source *again;  /* more to poll, after others had their turn */
 	bool manual, hold;
-	unsigned watchers;         /* traffics and drains that need a manual CQ polled */
+	unsigned watchers; /* traffics and drains that need a manual CQ polled */
 	unsigned unacked;
 };
 
@@ -95,13 +95,13 @@ struct qp {
 	enum ibv_qp_type type;
 	struct cq *scq, *rcq;
 	struct srq *srq;
-	struct queue *sq, *rq;     /* with an SRQ, rq is its own, and empty */
+	struct queue *sq, *rq; /* with an SRQ, rq is its own, and empty */
 	struct ibv_qp_cap cap;
 	bool signal_all;
-	bool dying;                /* its destruction is under way: nothing is posted any more */
-	enum ibv_qp_state state;   /* as last seen */
-	struct traffic *traffic;   /* that runs on it */
-	char rx_name[256];         /* the MR that its receives use, found when they are posted */
+	bool dying;              /* its destruction is under way: nothing is posted any more */
+	enum ibv_qp_state state; /* as last seen */
+	struct traffic *traffic; /* that runs on it */
+	char rx_name[256];       /* the MR that its receives use, found when they are posted */
 };
 
 /* Borrowed; NULL when there never was one. */

@@ -24,8 +24,8 @@ json_t *tally_json(const struct tally *t)
 	json_int_t intact = (json_int_t)t->seen[PATTERN_INTACT], absent = (json_int_t)t->seen[PATTERN_ABSENT];
 	json_int_t partial = (json_int_t)t->seen[PATTERN_PARTIAL], stale = (json_int_t)t->seen[PATTERN_STALE];
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:s}", "total", intact + absent + partial + stale, "intact", intact, "absent", absent,
-			 "partial", partial, "stale", stale, "indices", t->letters);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:s}", "total", intact + absent + partial + stale, "intact", intact, "absent",
+			 absent, "partial", partial, "stale", stale, "indices", t->letters);
 }
 
 struct place {
@@ -67,7 +67,8 @@ void op_fill(struct agent *a, struct request *r)
 		return;
 	}
 	for (uint64_t i = 0; i < p.count; i++)
-		pattern_fill((struct pattern){ .seed = a->seed, .tag = p.tag, .index = p.index + i }, place_at(&p, p.index + i), p.size);
+		pattern_fill((struct pattern){ .seed = a->seed, .tag = p.tag, .index = p.index + i }, place_at(&p, p.index + i),
+			     p.size);
 	request_reply(r, NULL);
 }
 
@@ -97,7 +98,7 @@ void op_verify(struct agent *a, struct request *r)
 struct finder {
 	struct agent *agent;
 	const struct rx *rx;
-	uint32_t used;      /* slots that ever had a receive in this life */
+	uint32_t used; /* slots that ever had a receive in this life */
 	uint64_t size;
 	uint32_t tag;
 	bool *claimed;
@@ -165,7 +166,8 @@ void op_find(struct agent *a, struct request *r)
 	}
 	free(f.claimed);
 	if (f.work >= FIND_WORK_MAX)
-		request_fail(r, -E2BIG, "find: %s: %llu messages in %u slots are too many to look for", o->name, (unsigned long long)count, f.used);
+		request_fail(r, -E2BIG, "find: %s: %llu messages in %u slots are too many to look for", o->name,
+			     (unsigned long long)count, f.used);
 	else
 		request_reply(r, tally_json(&tally));
 }

@@ -14,6 +14,7 @@
 /* One message as it is asked for: the request itself, or a member of its chain over it. */
 struct message {
 	const struct name *op;
+	int opcode; /* IBV_WR_* */
 	struct mr *mr;
 	uint32_t lkey, rkey, size, imm, inv_rkey;
 	uint64_t off, stride, slots, raddr, rstride;
@@ -71,8 +72,8 @@ int post_check_room(uint64_t bytes, uint64_t off, uint64_t stride, uint64_t slot
 	if (slots == 0 || stride > bytes || off > bytes || slots - 1 > (bytes - off) / (stride ? stride : 1) ||
 	    (slots - 1) * stride + size > bytes - off)
 		return error_set(e, -ERANGE, "%llu slots of %llu bytes, %llu apart, from %llu on do not lie in %llu bytes",
-				 (unsigned long long)slots, (unsigned long long)size, (unsigned long long)stride, (unsigned long long)off,
-				 (unsigned long long)bytes);
+				 (unsigned long long)slots, (unsigned long long)size, (unsigned long long)stride,
+				 (unsigned long long)off, (unsigned long long)bytes);
 	return 0;
 }
 
@@ -120,10 +121,15 @@ static int message_parse(struct agent *a, const json_t *body, unsigned count, st
 	int rc;
 
 	m->op = op ? name_find(&names_op, op) : NULL;
-	if (!m->op)
-		return error_set(e, -EINVAL, "unknown operation \"%s\"", op ? op : "");
-	if (m->op->value == IBV_WR_LOCAL_INV || m->op->value == IBV_WR_BIND_MW)
-		return error_set(e, -EOPNOTSUPP, "%s is not supported", op);
+	if (!m->op) {
+		error_set(e, -EINVAL, "unknown operation \"%s\"", op ? op : "");
+		return -EINVAL;
+	}
+	m->opcode = m->op->value;
+	if (m->opcode == IBV_WR_LOCAL_INV || m->opcode == IBV_WR_BIND_MW) {
+		error_set(e, -EOPNOTSUPP, "%s is not supported", op);
+		return -EOPNOTSUPP;
+	}
 	m->mr = post_mr(a, json_str(body, "mr"), e);
 	if (!m->mr)
 		return -ENOENT;
@@ -139,25 +145,36 @@ static int message_parse(struct agent *a, const json_t *body, unsigned count, st
 	m->rkey = (uint32_t)json_int(body, "rkey", 0);
 	m->imm = (uint32_t)json_int(body, "imm", 0);
 	m->inv_rkey = (uint32_t)json_int(body, "inv_rkey", 0);
-	m->compare_add = json_u64(body, m->op->value == IBV_WR_ATOMIC_FETCH_AND_ADD ? "add" : "compare", 0);
+	m->compare_add = json_u64(body, m->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? "add" : "compare", 0);
 	m->swap = json_u64(body, "swap", 0);
 	m->sge = (unsigned)json_int(body, "sge", 1);
 	m->tag = (uint32_t)json_int(body, "tag", 0);
 	m->fill = json_bool(body, "fill", true);
 	m->signaled = json_bool(body, "signaled", true);
-	m->flags = (m->signaled ? IBV_SEND_SIGNALED : 0) | flag(body, "inline", IBV_SEND_INLINE) | flag(body, "fence", IBV_SEND_FENCE) |
-		   flag(body, "solicited", IBV_SEND_SOLICITED);
-	if (m->sge > POST_SGE_MAX)
-		return error_set(e, -EINVAL, "sge is %u, at most %u", m->sge, POST_SGE_MAX);
+	m->flags = (m->signaled ? IBV_SEND_SIGNALED : 0) | flag(body, "inline", IBV_SEND_INLINE) |
+		   flag(body, "fence", IBV_SEND_FENCE) | flag(body, "solicited", IBV_SEND_SOLICITED);
+	if (m->slots == 0) {
+		error_set(e, -EINVAL, "slots is 0");
+		return -EINVAL;
+	}
+	if (m->sge > POST_SGE_MAX) {
+		error_set(e, -EINVAL, "sge is %u, at most %u", m->sge, POST_SGE_MAX);
+		return -EINVAL;
+	}
 	return 0;
+}
+
+static uint64_t slot_of(const struct message *m, uint64_t index)
+{
+	return m->slots ? index % m->slots : 0;
 }
 
 /* A message may be posted beyond its MR on purpose; only what is written here must lie inside. */
 static void message_fill(struct agent *a, const struct message *m, uint64_t index)
 {
-	uint64_t at = m->off + index % m->slots * m->stride;
-	bool lands_here = m->op->value == IBV_WR_RDMA_READ || m->op->value == IBV_WR_ATOMIC_CMP_AND_SWP ||
-			  m->op->value == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	uint64_t at = m->off + slot_of(m, index) * m->stride;
+	bool lands_here =
+		m->opcode == IBV_WR_RDMA_READ || m->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || m->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 	struct pattern p = { .seed = a->seed, .tag = lands_here ? 0 : m->tag, .index = index };
 
 	if (!m->fill || at >= m->mr->bytes)
@@ -167,12 +184,15 @@ static void message_fill(struct agent *a, const struct message *m, uint64_t inde
 
 static void message_build(const struct message *m, uint64_t index, uint64_t wr_id, struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
-	uint64_t slot = index % m->slots, raddr = m->raddr + slot * m->rstride;
+	uint64_t slot = slot_of(m, index), raddr = m->raddr + slot * m->rstride;
 
 	post_split(sge, m->sge, (uintptr_t)m->mr->addr + m->off + slot * m->stride, m->size, m->lkey);
-	*wr = (struct ibv_send_wr){ .wr_id = wr_id, .sg_list = sge, .num_sge = (int)m->sge, .opcode = (enum ibv_wr_opcode)m->op->value,
+	*wr = (struct ibv_send_wr){ .wr_id = wr_id,
+				    .sg_list = sge,
+				    .num_sge = (int)m->sge,
+				    .opcode = (enum ibv_wr_opcode)m->opcode,
 				    .send_flags = m->flags };
-	switch (m->op->value) {
+	switch (m->opcode) {
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		wr->wr.atomic.remote_addr = raddr;
@@ -189,9 +209,9 @@ static void message_build(const struct message *m, uint64_t index, uint64_t wr_i
 	default:
 		break;
 	}
-	if (m->op->value == IBV_WR_SEND_WITH_INV)
+	if (m->opcode == IBV_WR_SEND_WITH_INV)
 		wr->invalidate_rkey = m->inv_rkey;
-	else if (m->op->value == IBV_WR_SEND_WITH_IMM || m->op->value == IBV_WR_RDMA_WRITE_WITH_IMM)
+	else if (m->opcode == IBV_WR_SEND_WITH_IMM || m->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		wr->imm_data = htonl(m->imm);
 }
 
@@ -229,7 +249,8 @@ static void post_each(struct agent *a, struct qp *qp, const struct message *m, u
 }
 
 /* messages: one for all (stride 0) or one each. */
-static void post_chain(struct agent *a, struct qp *qp, const struct message *messages, size_t step, uint64_t index0, struct post_result *res)
+static void post_chain(struct agent *a, struct qp *qp, const struct message *messages, size_t step, uint64_t index0,
+		       struct post_result *res)
 {
 	struct ibv_send_wr *list = calloc(res->count, sizeof(*list)), *bad = NULL;
 	struct ibv_sge *sges = calloc((size_t)res->count * POST_SGE_MAX, sizeof(*sges));
@@ -265,11 +286,16 @@ static int positive(int rc)
 	return rc == -1 ? (errno ? errno : EIO) : rc < 0 ? -rc : rc;
 }
 
+static const char *op_text(const struct message *m)
+{
+	return m->op ? m->op->text : "?";
+}
+
 /* Fields that a record repeats from its request. */
 static json_t *record_fields(const json_t *body, const struct message *m)
 {
 	static const char *const same[] = { "as", "tag", "by", "imm" };
-	json_t *f = json_pack("{s:s, s:I, s:b}", "op", m->op->text, "size", (json_int_t)m->size, "signaled", m->signaled);
+	json_t *f = json_pack("{s:s, s:I, s:b}", "op", op_text(m), "size", (json_int_t)m->size, "signaled", m->signaled);
 
 	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++) {
 		json_t *v = json_object_get(body, same[i]);
@@ -295,11 +321,11 @@ static int parse_members(struct agent *a, const json_t *body, const json_t *memb
 		if (json_object_get(v, "op") && !json_object_get(v, "wr"))
 			json_object_set(both, "wr", json_object_get(v, "op"));
 		rc = message_parse(a, both, (unsigned)json_array_size(members), &m[i], e);
-		if (rc == 0)
-			rc = m[i].slots ? 0 : error_set(e, -EINVAL, "slots is 0");
 		json_decref(both);
-		if (rc < 0)
-			return error_prefix(e, rc, "member %zu", i);
+		if (rc < 0) {
+			error_prefix(e, rc, "member %zu", i);
+			return rc;
+		}
 	}
 	return 0;
 }
@@ -310,7 +336,7 @@ static json_t *members_json(const struct message *m, unsigned n)
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < n; i++)
-		json_array_append_new(list, json_pack("{s:s, s:I, s:b, s:I}", "op", m[i].op->text, "size", (json_int_t)m[i].size,
+		json_array_append_new(list, json_pack("{s:s, s:I, s:b, s:I}", "op", op_text(&m[i]), "size", (json_int_t)m[i].size,
 						      "signaled", m[i].signaled, "tag", (json_int_t)m[i].tag));
 	return list;
 }
@@ -321,7 +347,8 @@ static void do_post(struct agent *a, struct request *r, struct qp *qp, const str
 	uint64_t index0 = json_u64(r->body, "index", 0);
 	json_t *f;
 
-	res.count = (unsigned)(members ? json_array_size(json_object_get(r->body, "members")) : (size_t)json_int(r->body, "count", 1));
+	res.count =
+		(unsigned)(members ? json_array_size(json_object_get(r->body, "members")) : (size_t)json_int(r->body, "count", 1));
 	if (members || json_bool(r->body, "chain", false))
 		post_chain(a, qp, m, members ? 1 : 0, index0, &res);
 	else
@@ -360,8 +387,6 @@ void op_post(struct agent *a, struct request *r)
 		rc = parse_members(a, r->body, members, m, &e);
 	else
 		rc = message_parse(a, r->body, (unsigned)count, m, &e);
-	if (rc == 0 && m->slots == 0)
-		rc = error_set(&e, -EINVAL, "slots is 0");
 	if (rc < 0)
 		request_fail(r, rc, "post: %s: %s", o->name, e.text);
 	else

@@ -30,8 +30,8 @@ unsigned post_bad_index(const void *bad, const void *list, size_t stride, unsign
 /* What a `post` record and the reply say. */
 struct post_result {
 	unsigned count, accepted;
-	int err;            /* positive errno */
-	int bad;            /* index of bad_wr, -1: none */
+	int err; /* positive errno */
+	int bad; /* index of bad_wr, -1: none */
 	uint64_t first, last;
 	uint64_t t_first_ns, t_last_ns;
 };

@@ -109,12 +109,10 @@ void request_reply(struct request *r, json_t *fields)
 	answer(r, reply);
 }
 
-__attribute__((format(printf, 4, 0))) static void fail(struct request *r, int rc, json_t *fields, const char *fmt, va_list ap)
+static void fail(struct request *r, int rc, json_t *fields, const char *text)
 {
 	json_t *reply = fields ? fields : json_object();
-	char text[1024];
 
-	vsnprintf(text, sizeof(text), fmt, ap);
 	json_object_set_new(reply, "rc", json_integer(rc));
 	json_object_set_new(reply, "error", json_string(text));
 	answer(r, reply);
@@ -122,20 +120,24 @@ __attribute__((format(printf, 4, 0))) static void fail(struct request *r, int rc
 
 void request_fail(struct request *r, int rc, const char *fmt, ...)
 {
+	char text[1024];
 	va_list ap;
 
 	va_start(ap, fmt);
-	fail(r, rc, NULL, fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	fail(r, rc, NULL, text);
 }
 
 void request_fail_with(struct request *r, int rc, json_t *fields, const char *fmt, ...)
 {
+	char text[1024];
 	va_list ap;
 
 	va_start(ap, fmt);
-	fail(r, rc, fields, fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	fail(r, rc, fields, text);
 }
 
 static void batch_step(struct batch *b)

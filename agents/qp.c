@@ -13,10 +13,10 @@
 #include "qp_attr.h"
 #include "verbs_thread.h"
 
-#define QUERY_MASK \
-	(IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY | IBV_QP_AV | IBV_QP_PATH_MTU | \
-	 IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_RQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER | \
-	 IBV_QP_SQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_CAP | IBV_QP_DEST_QPN)
+#define QUERY_MASK                                                                                                                 \
+	(IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY | IBV_QP_AV |       \
+	 IBV_QP_PATH_MTU | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_RQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC |        \
+	 IBV_QP_MIN_RNR_TIMER | IBV_QP_SQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_CAP | IBV_QP_DEST_QPN)
 
 struct create_call {
 	struct verbs_call call;
@@ -38,12 +38,11 @@ static void run_create(struct verbs_call *call)
 
 static void count_users(struct qp *qp, int by)
 {
-	struct object *uses[] = { &qp->pd->o, &qp->scq->o, &qp->rcq->o, qp->srq ? &qp->srq->o : NULL };
-
-	for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++) {
-		if (uses[i])
-			uses[i]->users += (unsigned)by;
-	}
+	qp->pd->o.users += (unsigned)by;
+	qp->scq->o.users += (unsigned)by;
+	qp->rcq->o.users += (unsigned)by;
+	if (qp->srq)
+		qp->srq->o.users += (unsigned)by;
 }
 
 static void make_queues(struct agent *a, struct qp *qp)
@@ -100,8 +99,10 @@ static void fill_init(const struct request *r, const struct qp *qp, struct ibv_q
 		.srq = qp->srq ? qp->srq->srq : NULL,
 		.qp_type = qp->type,
 		.sq_sig_all = qp->signal_all,
-		.cap = { .max_send_wr = cap_value(cap, "max_send_wr", 64), .max_recv_wr = cap_value(cap, "max_recv_wr", 64),
-			 .max_send_sge = cap_value(cap, "max_send_sge", 1), .max_recv_sge = cap_value(cap, "max_recv_sge", 1),
+		.cap = { .max_send_wr = cap_value(cap, "max_send_wr", 64),
+			 .max_recv_wr = cap_value(cap, "max_recv_wr", 64),
+			 .max_send_sge = cap_value(cap, "max_send_sge", 1),
+			 .max_recv_sge = cap_value(cap, "max_recv_sge", 1),
 			 .max_inline_data = cap_value(cap, "max_inline_data", 0) },
 	};
 }
@@ -136,10 +137,16 @@ void op_qp_create(struct agent *a, struct request *r)
 	qp->signal_all = json_bool(r->body, "signal_all", false);
 	snprintf(qp->rx_name, sizeof(qp->rx_name), "%s", rx ? rx : "");
 	count_users(qp, 1);
-	*c = (struct create_call){ .call = { .verb = "ibv_create_qp", .obj = o, .req = r, .run = run_create, .finish = finish_create,
-					     .args = json_pack("{s:s, s:s, s:s, s:s, s:O*}", "type", type->text, "pd", pd->name, "send_cq",
-							       scq->name, "recv_cq", rcq->name, "cap", json_object_get(r->body, "cap")) },
-				   .qp = qp, .pd = qp->pd->pd };
+	*c = (struct create_call){ .call = { .verb = "ibv_create_qp",
+					     .obj = o,
+					     .req = r,
+					     .run = run_create,
+					     .finish = finish_create,
+					     .args = json_pack("{s:s, s:s, s:s, s:s, s:O*}", "type", type->text, "pd", pd->name,
+							       "send_cq", scq->name, "recv_cq", rcq->name, "cap",
+							       json_object_get(r->body, "cap")) },
+				   .qp = qp,
+				   .pd = qp->pd->pd };
 	fill_init(r, qp, &c->init);
 	verbs_submit(a, &c->call, json_u64(r->body, "deadline_ns", 0));
 }
@@ -155,7 +162,7 @@ struct modify_call {
 	struct ibv_qp_attr before, after;
 	struct ibv_qp_init_attr init;
 	int query_err;
-	int old;      /* -1: the query before failed */
+	int old; /* -1: the query before failed */
 };
 
 static void run_modify(struct verbs_call *call)
@@ -187,9 +194,9 @@ static void begin_next_life(struct agent *a, struct qp *qp)
 
 static json_t *state_fields(const struct modify_call *c, const char *old, const char *new, json_t *queried)
 {
-	json_t *f = json_pack("{s:s, s:s, s:s, s:o, s:O*, s:o*, s:i, s:s, s:I}", "asked", name_of(&names_state, c->to), "old", old, "new",
-			      new, "mask", qp_mask_json(c->mask), "attrs", c->set, "queried", queried, "errno", c->call.err, "by", c->by,
-			      "dur_ns", (json_int_t)(c->call.ended_ns - c->call.started_ns));
+	json_t *f = json_pack("{s:s, s:s, s:s, s:o, s:O*, s:o*, s:i, s:s, s:I}", "asked", name_of(&names_state, c->to), "old", old,
+			      "new", new, "mask", qp_mask_json(c->mask), "attrs", c->set, "queried", queried, "errno", c->call.err,
+			      "by", c->by, "dur_ns", (json_int_t)(c->call.ended_ns - c->call.started_ns));
 
 	if (c->query_err)
 		json_object_set_new(f, "note", json_sprintf("ibv_query_qp: %s", strerror(c->query_err)));
@@ -221,8 +228,8 @@ static void finish_modify(struct agent *a, struct verbs_call *call)
 	agent_record(a, call->started_ns, "state", qp->o.name, qp->o.life, state_fields(c, old, new, json_incref(queried)));
 	reply = json_pack("{s:s, s:s, s:i, s:o*}", "old", old, "new", new, "life", (int)qp->o.life, "queried", queried);
 	if (call->err && call->req) {
-		request_fail_with(call->req, -call->err, reply, "%s from %s to %s: %s", qp->o.name, old, name_of(&names_state, c->to),
-				  strerror(call->err));
+		request_fail_with(call->req, -call->err, reply, "%s from %s to %s: %s", qp->o.name, old,
+				  name_of(&names_state, c->to), strerror(call->err));
 		call->req = NULL;
 	} else {
 		verbs_reply(call, reply);
@@ -271,7 +278,8 @@ void op_qp_modify(struct agent *a, struct request *r)
 	c->type = (int)qp->type;
 	c->to = to->value;
 	snprintf(c->by, sizeof(c->by), "%s", by ? by : "harness");
-	if (qp_attr_parse(set, &d, &c->attr, &c->given, &e) < 0 || qp_mask_parse(json_object_get(r->body, "leave_out"), &c->leave_out, &e) < 0 ||
+	if (qp_attr_parse(set, &d, &c->attr, &c->given, &e) < 0 ||
+	    qp_mask_parse(json_object_get(r->body, "leave_out"), &c->leave_out, &e) < 0 ||
 	    qp_mask_parse(json_object_get(r->body, "add"), &c->add, &e) < 0) {
 		request_fail(r, -EINVAL, "qp_modify: %s: %s", o->name, e.text);
 		free(c);
@@ -310,8 +318,8 @@ void op_qp_query(struct agent *a, struct request *r)
 	rc = qp_query(qp, &queried);
 	new = name_of(&names_state, (int)qp->state);
 	agent_record(a, t, "state", o->name, o->life,
-		     json_pack("{s:s, s:s, s:O*, s:i, s:s}", "old", old, "new", rc < 0 ? "?" : new, "queried", queried, "errno", -rc, "by",
-			       by ? by : "query"));
+		     json_pack("{s:s, s:s, s:O*, s:i, s:s}", "old", old, "new", rc < 0 ? "?" : new, "queried", queried, "errno",
+			       -rc, "by", by ? by : "query"));
 	if (rc < 0)
 		request_fail(r, rc, "ibv_query_qp: %s: %s", o->name, strerror(-rc));
 	else

@@ -49,15 +49,16 @@ static int set_mtu(struct ibv_qp_attr *attr, const json_t *v, struct error *e)
 	int mtu = mtu_to_enum((int64_t)json_integer_value(v));
 
 	if (!mtu)
-		return error_set(e, -EINVAL, "path_mtu: %lld is none of 256, 512, 1024, 2048, 4096", (long long)json_integer_value(v));
+		return error_set(e, -EINVAL, "path_mtu: %lld is none of 256, 512, 1024, 2048, 4096",
+				 (long long)json_integer_value(v));
 	attr->path_mtu = (enum ibv_mtu)mtu;
 	return 0;
 }
 
-#define INTEGER(name, field) \
-	static void set_##name(struct ibv_qp_attr *attr, json_int_t v) \
-	{ \
-		attr->field = (__typeof__(attr->field))v; \
+#define INTEGER(name, field)                                                                                                       \
+	static void set_##name(struct ibv_qp_attr *attr, json_int_t v)                                                             \
+	{                                                                                                                          \
+		attr->field = (__typeof__(attr->field))v;                                                                          \
 	}
 
 INTEGER(timeout, timeout)
@@ -222,14 +223,15 @@ json_t *qp_attr_json(const struct ibv_qp_attr *at, const struct ibv_qp_cap *cap,
 
 	inet_ntop(AF_INET6, grh->dgid.raw, dgid, sizeof(dgid));
 	f = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:o}", "state", name_of(&names_state, (int)at->qp_state),
-		      "timeout", (int)at->timeout, "retry_cnt", (int)at->retry_cnt, "rnr_retry", (int)at->rnr_retry, "min_rnr_timer",
-		      (int)at->min_rnr_timer, "path_mtu", mtu_from_enum((int)at->path_mtu), "sq_psn", (json_int_t)at->sq_psn, "rq_psn",
-		      (json_int_t)at->rq_psn, "dest_qpn", (json_int_t)at->dest_qp_num, "qpn", (json_int_t)qpn, "access",
-		      access_json(at->qp_access_flags));
+		      "timeout", (int)at->timeout, "retry_cnt", (int)at->retry_cnt, "rnr_retry", (int)at->rnr_retry,
+		      "min_rnr_timer", (int)at->min_rnr_timer, "path_mtu", mtu_from_enum((int)at->path_mtu), "sq_psn",
+		      (json_int_t)at->sq_psn, "rq_psn", (json_int_t)at->rq_psn, "dest_qpn", (json_int_t)at->dest_qp_num, "qpn",
+		      (json_int_t)qpn, "access", access_json(at->qp_access_flags));
 	json_object_update_new(f, json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:b, s:o}", "max_rd_atomic",
 					    (int)at->max_rd_atomic, "max_dest_rd_atomic", (int)at->max_dest_rd_atomic, "pkey_index",
-					    (int)at->pkey_index, "gid_index", (int)grh->sgid_index, "hop_limit", (int)grh->hop_limit,
-					    "traffic_class", (int)grh->traffic_class, "sl", (int)at->ah_attr.sl, "port",
-					    (int)at->port_num, "dest_gid", dgid, "sq_draining", at->sq_draining, "cap", qp_cap_json(cap)));
+					    (int)at->pkey_index, "gid_index", (int)grh->sgid_index, "hop_limit",
+					    (int)grh->hop_limit, "traffic_class", (int)grh->traffic_class, "sl",
+					    (int)at->ah_attr.sl, "port", (int)at->port_num, "dest_gid", dgid, "sq_draining",
+					    at->sq_draining, "cap", qp_cap_json(cap)));
 	return f;
 }

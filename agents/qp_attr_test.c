@@ -27,7 +27,8 @@ static void test_masks(void)
 		{ IBV_QPT_UC, IBV_QPS_RTR, IBV_QPS_RTS, 0, 0, 0, IBV_QP_STATE | IBV_QP_SQ_PSN },
 		{ IBV_QPT_RC, IBV_QPS_RTS, IBV_QPS_ERR, IBV_QP_TIMEOUT, 0, 0, IBV_QP_STATE },
 		{ IBV_QPT_RC, IBV_QPS_ERR, IBV_QPS_RESET, 0, 0, 0, IBV_QP_STATE },
-		{ IBV_QPT_RC, IBV_QPS_RTS, IBV_QPS_SQD, IBV_QP_EN_SQD_ASYNC_NOTIFY, 0, 0, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY },
+		{ IBV_QPT_RC, IBV_QPS_RTS, IBV_QPS_SQD, IBV_QP_EN_SQD_ASYNC_NOTIFY, 0, 0,
+		  IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY },
 		/* optional bits only when given; what belongs to another move is left alone */
 		{ IBV_QPT_RC, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QP_ACCESS_FLAGS | IBV_QP_SQ_PSN, 0, 0, RTR_RC | IBV_QP_ACCESS_FLAGS },
 		{ IBV_QPT_RC, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_MIN_RNR_TIMER | IBV_QP_RQ_PSN, 0, 0, RTS_RC | IBV_QP_MIN_RNR_TIMER },
@@ -41,15 +42,17 @@ static void test_masks(void)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		CU_ASSERT_EQUAL(qp_mask_choose(rows[i].type, rows[i].from, rows[i].to, rows[i].given, rows[i].leave_out, rows[i].add), rows[i].want);
+		CU_ASSERT_EQUAL(
+			qp_mask_choose(rows[i].type, rows[i].from, rows[i].to, rows[i].given, rows[i].leave_out, rows[i].add),
+			rows[i].want);
 }
 
 static void test_parse(void)
 {
 	static const struct qp_defaults d = { .port = 1, .gid_index = 5 };
-	json_t *set = json_pack("{s:i, s:i, s:s, s:i, s:i, s:[s,s], s:n, s:i, s:s, s:i}", "timeout", 18, "path_mtu", 4096, "dest_gid",
-				"::ffff:10.0.0.2", "dest_qpn", 0x123456, "traffic_class", 104, "access", "REMOTE_READ", "REMOTE_WRITE", "gid_index",
-				"rq_psn", 0xffffff, "cur_state", "SQD", "sl", 3);
+	json_t *set = json_pack("{s:i, s:i, s:s, s:i, s:i, s:[s,s], s:n, s:i, s:s, s:i}", "timeout", 18, "path_mtu", 4096,
+				"dest_gid", "::ffff:10.0.0.2", "dest_qpn", 0x123456, "traffic_class", 104, "access", "REMOTE_READ",
+				"REMOTE_WRITE", "gid_index", "rq_psn", 0xffffff, "cur_state", "SQD", "sl", 3);
 	struct ibv_qp_attr attr;
 	struct error e = { "" };
 	int given = 0;
@@ -68,7 +71,8 @@ static void test_parse(void)
 	CU_ASSERT_EQUAL(attr.ah_attr.grh.dgid.raw[11], 0xff);
 	CU_ASSERT_EQUAL(attr.ah_attr.sl, 3);
 	CU_ASSERT_EQUAL(attr.ah_attr.port_num, 1);
-	CU_ASSERT_EQUAL(given, IBV_QP_TIMEOUT | IBV_QP_PATH_MTU | IBV_QP_AV | IBV_QP_DEST_QPN | IBV_QP_ACCESS_FLAGS | IBV_QP_RQ_PSN | IBV_QP_CUR_STATE);
+	CU_ASSERT_EQUAL(given, IBV_QP_TIMEOUT | IBV_QP_PATH_MTU | IBV_QP_AV | IBV_QP_DEST_QPN | IBV_QP_ACCESS_FLAGS |
+				       IBV_QP_RQ_PSN | IBV_QP_CUR_STATE);
 	json_decref(set);
 }
 
@@ -121,7 +125,11 @@ static void test_mask_names(void)
 
 static void test_queried(void)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .timeout = 14, .path_mtu = IBV_MTU_1024, .sq_psn = 77, .qp_access_flags = IBV_ACCESS_REMOTE_READ };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS,
+				    .timeout = 14,
+				    .path_mtu = IBV_MTU_1024,
+				    .sq_psn = 77,
+				    .qp_access_flags = IBV_ACCESS_REMOTE_READ };
 	struct ibv_qp_cap cap = { .max_send_wr = 64 };
 	json_t *q = qp_attr_json(&attr, &cap, 17);
 
@@ -139,12 +147,8 @@ static void test_queried(void)
 int main(void)
 {
 	CU_TestInfo tests[] = {
-		{ "masks", test_masks },
-		{ "parse", test_parse },
-		{ "refused", test_refused },
-		{ "mask names", test_mask_names },
-		{ "queried", test_queried },
-		CU_TEST_INFO_NULL,
+		{ "masks", test_masks },           { "parse", test_parse },     { "refused", test_refused },
+		{ "mask names", test_mask_names }, { "queried", test_queried }, CU_TEST_INFO_NULL,
 	};
 	CU_SuiteInfo suites[] = { { "qp_attr", NULL, NULL, NULL, NULL, tests }, CU_SUITE_INFO_NULL };
 	unsigned failed;

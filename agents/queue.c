@@ -24,7 +24,7 @@ struct queue *queue_new(struct agent *a, const char *name, struct qp *qp, bool s
 	q->name = strdup(name);
 	q->cap = RING_MIN;
 	q->ring = calloc(q->cap, sizeof(*q->ring));
-	grown = realloc(a->queues, (q->number + 1) * sizeof(*grown));
+	grown = realloc(a->queues, (q->number + 1) * sizeof(struct queue *));
 	if (!q->name || !q->ring || !grown)
 		abort();
 	grown[0] = NULL;
@@ -200,15 +200,21 @@ static bool continues(const struct run *run, struct wrid id, const struct ibv_wc
 	return !(wc->wc_flags & IBV_WC_WITH_IMM) || wc->imm_data == run->wc.imm_data;
 }
 
-void run_add(struct agent *a, struct queue *q, struct wrid id, const struct ibv_wc *wc, const char *cq, uint64_t t_ns, uint16_t traffic,
-	     enum queue_taken taken)
+void run_add(struct agent *a, struct queue *q, struct wrid id, const struct ibv_wc *wc, const char *cq, uint64_t t_ns,
+	     uint16_t traffic, enum queue_taken taken)
 {
 	struct run *run = &q->run;
 
 	if (!continues(run, id, wc, traffic, taken)) {
 		run_flush(a, q);
-		*run = (struct run){ .first = id.seq, .life = q->life - ((q->life - id.life) & 0xfff), .kind = id.kind, .t_first_ns = t_ns,
-				     .wc = *wc, .traffic = traffic, .doubled = taken == QUEUE_DOUBLE, .former = taken == QUEUE_FORMER,
+		*run = (struct run){ .first = id.seq,
+				     .life = q->life - ((q->life - id.life) & 0xfff),
+				     .kind = id.kind,
+				     .t_first_ns = t_ns,
+				     .wc = *wc,
+				     .traffic = traffic,
+				     .doubled = taken == QUEUE_DOUBLE,
+				     .former = taken == QUEUE_FORMER,
 				     .cq = cq };
 	}
 	run->mixed |= wc->opcode != run->wc.opcode;
@@ -242,8 +248,9 @@ void run_flush(struct agent *a, struct queue *q)
 	if (run.traffic)
 		traffic_report_posts(a, run.traffic);
 	f = json_pack("{s:s, s:o, s:o, s:I, s:s, s:i, s:I, s:I}", "cq", run.cq, "first", run_id(q, &run, run.first), "last",
-		      run_id(q, &run, run.last), "count", (json_int_t)run.count, "status", name_of(&names_status, (int)run.wc.status),
-		      "vendor_err", (int)run.wc.vendor_err, "qpn", (json_int_t)run.wc.qp_num, "t_last", (json_int_t)run.t_last_ns);
+		      run_id(q, &run, run.last), "count", (json_int_t)run.count, "status",
+		      name_of(&names_status, (int)run.wc.status), "vendor_err", (int)run.wc.vendor_err, "qpn",
+		      (json_int_t)run.wc.qp_num, "t_last", (json_int_t)run.t_last_ns);
 	if (run.wc.status == IBV_WC_SUCCESS && !run.mixed) {
 		json_object_set_new(f, "opcode", json_string(name_of(&names_wc_opcode, (int)run.wc.opcode)));
 		if (has_bytes(&run.wc))

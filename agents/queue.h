@@ -20,11 +20,11 @@ struct qp;
 enum wr_state { WR_NONE, WR_OUT, WR_COMPLETED, WR_RETIRED, WR_DISCARDED, NUM_WR_STATES };
 
 struct wr {
-	uint64_t index;    /* a traffic's message */
-	uint64_t t_ns;     /* when it was posted, for traffic */
-	uint16_t traffic;  /* number of its name, 0: none */
+	uint64_t index;   /* a traffic's message */
+	uint64_t t_ns;    /* when it was posted, for traffic */
+	uint16_t traffic; /* number of its name, 0: none */
 	uint8_t state;
-	uint8_t kind;      /* enum wrid_kind */
+	uint8_t kind; /* enum wrid_kind */
 	bool signaled;
 };
 
@@ -36,7 +36,7 @@ struct run {
 	uint64_t count;
 	uint64_t t_first_ns, t_last_ns;
 	uint64_t bytes;
-	struct ibv_wc wc;   /* of the first */
+	struct ibv_wc wc; /* of the first */
 	uint16_t traffic;
 	bool doubled, former, mixed;
 	const char *cq;
@@ -51,19 +51,19 @@ struct rx {
 
 struct queue {
 	unsigned number;
-	char *name;         /* "p.a.send", "s" */
-	struct qp *qp;      /* NULL for a shared receive queue */
+	char *name;    /* "p.a.send", "s" */
+	struct qp *qp; /* NULL for a shared receive queue */
 	bool send;
 	unsigned life;
-	uint32_t next;      /* seq of the next post */
-	uint32_t oldest;    /* nothing before it is outstanding */
+	uint32_t next;   /* seq of the next post */
+	uint32_t oldest; /* nothing before it is outstanding */
 	struct wr *ring;
-	uint32_t cap;       /* power of two */
+	uint32_t cap; /* power of two */
 	uint64_t in_flight;
 	uint64_t posted, completed, retired, discarded, doubled, former; /* over all lives */
 	struct rx rx;
-	struct run run;     /* count 0: none open */
-	bool dirty;         /* its run is to be reported at the end of the poll batch */
+	struct run run; /* count 0: none open */
+	bool dirty;     /* its run is to be reported at the end of the poll batch */
 	struct queue *dirty_next;
 };
 
@@ -82,10 +82,10 @@ struct wr *queue_wr(struct queue *q, uint32_t seq);
 
 enum queue_taken {
 	QUEUE_TAKEN_INVALID,
-	QUEUE_TAKEN,        /* it had no end before; a copy is in *ret */
-	QUEUE_DOUBLE,       /* it had one */
-	QUEUE_FORMER,       /* of a former life */
-	QUEUE_UNKNOWN,      /* never posted */
+	QUEUE_TAKEN,   /* it had no end before; a copy is in *ret */
+	QUEUE_DOUBLE,  /* it had one */
+	QUEUE_FORMER,  /* of a former life */
+	QUEUE_UNKNOWN, /* never posted */
 	NUM_QUEUE_TAKEN,
 };
 /* A completion; earlier unsignaled sends are thereby retired. */
@@ -94,8 +94,8 @@ enum queue_taken queue_complete(struct queue *q, struct wrid id, struct wr *ret)
 uint64_t queue_discard(struct queue *q);
 
 /* Takes a completion into the queue's run, reporting the run before it when it does not continue. */
-void run_add(struct agent *a, struct queue *q, struct wrid id, const struct ibv_wc *wc, const char *cq, uint64_t t_ns, uint16_t traffic,
-	     enum queue_taken taken);
+void run_add(struct agent *a, struct queue *q, struct wrid id, const struct ibv_wc *wc, const char *cq, uint64_t t_ns,
+	     uint16_t traffic, enum queue_taken taken);
 void run_flush(struct agent *a, struct queue *q);
 
 #endif

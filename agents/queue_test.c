@@ -97,7 +97,8 @@ static void test_wrong_completions(void)
 	CU_ASSERT_EQUAL(complete(send_queue, 0), QUEUE_TAKEN);
 	CU_ASSERT_EQUAL(complete(send_queue, 0), QUEUE_DOUBLE);
 	CU_ASSERT_EQUAL(complete(send_queue, 2), QUEUE_UNKNOWN);
-	CU_ASSERT_EQUAL(queue_complete(send_queue, (struct wrid){ .life = 1, .queue = send_queue->number, .kind = WRID_RECV, .seq = 1 }, &wr),
+	CU_ASSERT_EQUAL(queue_complete(send_queue,
+				       (struct wrid){ .life = 1, .queue = send_queue->number, .kind = WRID_RECV, .seq = 1 }, &wr),
 			QUEUE_UNKNOWN);
 	CU_ASSERT_EQUAL(queue_complete(send_queue, id_of(send_queue, 2, 1), &wr), QUEUE_UNKNOWN);
 	CU_ASSERT_EQUAL(queue_discard(send_queue), 1);
@@ -189,25 +190,49 @@ static void test_runs(void)
 		unsigned n_out;
 	} rows[] = {
 		/* equal and consecutive */
-		{ { { 0, .opcode = IBV_WC_RECV, .byte_len = 10 }, { 1, .opcode = IBV_WC_RECV, .byte_len = 10 }, { 2, .opcode = IBV_WC_RECV, .byte_len = 10 } },
-		  3, { { 0, 2, "SUCCESS", 30 } }, 1 },
+		{ { { 0, .opcode = IBV_WC_RECV, .byte_len = 10 },
+		    { 1, .opcode = IBV_WC_RECV, .byte_len = 10 },
+		    { 2, .opcode = IBV_WC_RECV, .byte_len = 10 } },
+		  3,
+		  { { 0, 2, "SUCCESS", 30 } },
+		  1 },
 		/* an order break */
 		{ { { 0, .opcode = IBV_WC_RECV }, { 2, .opcode = IBV_WC_RECV }, { 1, .opcode = IBV_WC_RECV } },
-		  3, { { 0, 0, "SUCCESS", 0 }, { 2, 2, "SUCCESS", 0 }, { 1, 1, "SUCCESS", 0 } }, 3 },
+		  3,
+		  { { 0, 0, "SUCCESS", 0 }, { 2, 2, "SUCCESS", 0 }, { 1, 1, "SUCCESS", 0 } },
+		  3 },
 		/* the cause, then the flushes; nothing but the status of an error is compared */
-		{ { { 0, .opcode = IBV_WC_SEND }, { 1, IBV_WC_RNR_RETRY_EXC_ERR, .opcode = IBV_WC_RECV }, { 2, IBV_WC_WR_FLUSH_ERR, .byte_len = 3 },
-		    { 3, IBV_WC_WR_FLUSH_ERR, .byte_len = 4, .opcode = IBV_WC_RECV }, { 4, IBV_WC_WR_FLUSH_ERR, .vendor_err = 7 } },
-		  5, { { 0, 0, "SUCCESS", -1 }, { 1, 1, "RNR_RETRY_EXC_ERR", -1 }, { 2, 3, "WR_FLUSH_ERR", -1 }, { 4, 4, "WR_FLUSH_ERR", -1 } }, 4 },
+		{ { { 0, .opcode = IBV_WC_SEND },
+		    { 1, IBV_WC_RNR_RETRY_EXC_ERR, .opcode = IBV_WC_RECV },
+		    { 2, IBV_WC_WR_FLUSH_ERR, .byte_len = 3 },
+		    { 3, IBV_WC_WR_FLUSH_ERR, .byte_len = 4, .opcode = IBV_WC_RECV },
+		    { 4, IBV_WC_WR_FLUSH_ERR, .vendor_err = 7 } },
+		  5,
+		  { { 0, 0, "SUCCESS", -1 },
+		    { 1, 1, "RNR_RETRY_EXC_ERR", -1 },
+		    { 2, 3, "WR_FLUSH_ERR", -1 },
+		    { 4, 4, "WR_FLUSH_ERR", -1 } },
+		  4 },
 		/* another length or operation is another run, but not for a traffic */
 		{ { { 0, .opcode = IBV_WC_RECV, .byte_len = 10 }, { 1, .opcode = IBV_WC_RECV, .byte_len = 11 } },
-		  2, { { 0, 0, "SUCCESS", 10 }, { 1, 1, "SUCCESS", 11 } }, 2 },
+		  2,
+		  { { 0, 0, "SUCCESS", 10 }, { 1, 1, "SUCCESS", 11 } },
+		  2 },
 		{ { { 0, .opcode = IBV_WC_SEND, .traffic = 1 }, { 1, .opcode = IBV_WC_RDMA_READ, .byte_len = 11, .traffic = 1 } },
-		  2, { { 0, 1, "SUCCESS", -1 } }, 1 },
+		  2,
+		  { { 0, 1, "SUCCESS", -1 } },
+		  1 },
 		{ { { 0, .opcode = IBV_WC_SEND }, { 1, .opcode = IBV_WC_SEND, .traffic = 1 } },
-		  2, { { 0, 0, "SUCCESS", -1 }, { 1, 1, "SUCCESS", -1 } }, 2 },
+		  2,
+		  { { 0, 0, "SUCCESS", -1 }, { 1, 1, "SUCCESS", -1 } },
+		  2 },
 		/* a second completion stands alone */
-		{ { { 0, .opcode = IBV_WC_SEND }, { 1, .opcode = IBV_WC_SEND, .taken = QUEUE_DOUBLE }, { 2, .opcode = IBV_WC_SEND } },
-		  3, { { 0, 0, "SUCCESS", -1 }, { 1, 1, "SUCCESS", -1 }, { 2, 2, "SUCCESS", -1 } }, 3 },
+		{ { { 0, .opcode = IBV_WC_SEND },
+		    { 1, .opcode = IBV_WC_SEND, .taken = QUEUE_DOUBLE },
+		    { 2, .opcode = IBV_WC_SEND } },
+		  3,
+		  { { 0, 0, "SUCCESS", -1 }, { 1, 1, "SUCCESS", -1 }, { 2, 2, "SUCCESS", -1 } },
+		  3 },
 	};
 
 	for (size_t r = 0; r < sizeof(rows) / sizeof(*rows); r++) {
@@ -218,7 +243,9 @@ static void test_runs(void)
 		rig.agent->traffic_names = names;
 		for (unsigned i = 0; i < rows[r].n; i++) {
 			const struct completion *c = &rows[r].in[i];
-			struct ibv_wc wc = { .status = c->status, .opcode = c->opcode, .byte_len = c->byte_len, .vendor_err = c->vendor_err };
+			struct ibv_wc wc = {
+				.status = c->status, .opcode = c->opcode, .byte_len = c->byte_len, .vendor_err = c->vendor_err
+			};
 
 			run_add(rig.agent, send_queue, id_of(send_queue, 1, c->seq), &wc, "cq", 1000 + i, c->traffic,
 				c->taken ? c->taken : QUEUE_TAKEN);
@@ -236,7 +263,8 @@ static void test_runs(void)
 			CU_ASSERT_EQUAL(json_int(wc, "count", 0), (int64_t)want->last - want->first + 1);
 			CU_ASSERT_STRING_EQUAL(json_str(wc, "status"), want->status);
 			CU_ASSERT_EQUAL(json_int(wc, "bytes", -1), want->bytes);
-			CU_ASSERT_EQUAL(json_object_get(wc, "opcode") != NULL, strcmp(want->status, "SUCCESS") == 0 && rows[r].in[0].traffic == 0);
+			CU_ASSERT_EQUAL(json_object_get(wc, "opcode") != NULL,
+					strcmp(want->status, "SUCCESS") == 0 && rows[r].in[0].traffic == 0);
 		}
 		rig.agent->traffic_names = NULL;
 		rig_stop();

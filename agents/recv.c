@@ -13,8 +13,8 @@ int rx_lkey(struct agent *a, const struct queue *q, uint32_t *ret, struct error 
 	return post_lkey(NULL, q->rx.mr, ret, e);
 }
 
-/* The first time in a life that a slot is used it is wiped: what an earlier life left there is no message of this one. Later rounds leave it,
- * for somebody may still want to look at what lies there. */
+/* The first time in a life that a slot is used it is wiped: what an earlier life left there is no message of this one. Later rounds
+ * leave it, for somebody may still want to look at what lies there. */
 static void wipe(struct agent *a, const struct queue *q, uint64_t at)
 {
 	const struct rx *rx = &q->rx;
@@ -74,7 +74,8 @@ int rx_parse(struct agent *a, const json_t *body, const struct rx_keys *k, const
 {
 	const char *name = json_str(body, k->mr);
 	struct rx rx = *ret;
-	bool changed = name || json_object_get(body, k->size) || json_object_get(body, k->stride) || json_object_get(body, k->slots);
+	bool changed =
+		name || json_object_get(body, k->size) || json_object_get(body, k->stride) || json_object_get(body, k->slots);
 	int rc;
 
 	if (rx.mr && !changed && rx.mr->mr)
@@ -120,7 +121,8 @@ void op_post_recv(struct agent *a, struct request *r)
 		request_fail(r, -EINVAL, "post_recv: count is %lld, must be 1 to %u", (long long)count, POST_COUNT_MAX);
 		return;
 	}
-	if (rx_parse(a, r->body, &keys, shared ? NULL : qp->rx_name, &q->rx, &e) < 0 || post_lkey(r->body, q->rx.mr, &lkey, &e) < 0) {
+	if (rx_parse(a, r->body, &keys, shared ? NULL : qp->rx_name, &q->rx, &e) < 0 ||
+	    post_lkey(r->body, q->rx.mr, &lkey, &e) < 0) {
 		request_fail(r, -EINVAL, "post_recv: %s: %s", o->name, e.text);
 		return;
 	}
@@ -130,8 +132,8 @@ void op_post_recv(struct agent *a, struct request *r)
 	json_object_set(f, "by", json_object_get(r->body, "by"));
 	post_record(a, q, &res, f);
 	if (res.err)
-		request_fail_with(r, -res.err, post_reply(&res), "%s: %s: %s", shared ? "ibv_post_srq_recv" : "ibv_post_recv", o->name,
-				  strerror(res.err));
+		request_fail_with(r, -res.err, post_reply(&res), "%s: %s: %s", shared ? "ibv_post_srq_recv" : "ibv_post_recv",
+				  o->name, strerror(res.err));
 	else
 		request_reply(r, post_reply(&res));
 }

@@ -20,7 +20,7 @@
 
 struct release_call {
 	struct verbs_call call;
-	struct object **objects;   /* in the order of their destruction */
+	struct object **objects; /* in the order of their destruction */
 	int *err;
 	size_t n;
 	bool exit;
@@ -28,12 +28,15 @@ struct release_call {
 
 static const enum object_type order[] = { OBJECT_QP, OBJECT_SRQ, OBJECT_CQ, OBJECT_MR, OBJECT_PD, OBJECT_DEV };
 
-/* The device closes on the loop's side only when nothing of it is left: its users are counted there. Here the count is of what refused. */
+/* The device closes on the loop's side only when nothing of it is left: its users are counted there. Here the count is of what
+ * refused. */
 static bool refused_of(const struct release_call *c, const struct object *dev)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		const struct object *o = c->objects[i];
-		const struct dev *of = o->type == OBJECT_PD ? ((struct pd *)o)->dev : o->type == OBJECT_CQ ? ((struct cq *)o)->dev : NULL;
+		const struct dev *of = o->type == OBJECT_PD   ? ((struct pd *)o)->dev
+				       : o->type == OBJECT_CQ ? ((struct cq *)o)->dev
+							      : NULL;
 
 		if (c->err[i] && of && &of->o == dev)
 			return true;
@@ -68,7 +71,8 @@ static void forget_case(struct agent *a)
 
 static json_t *left_json(const struct object *o, int err)
 {
-	return json_pack("{s:s, s:s, s:i, s:s}", "type", object_type_names[o->type], "name", o->name, "errno", err, "error", strerror(err));
+	return json_pack("{s:s, s:s, s:i, s:s}", "type", object_type_names[o->type], "name", o->name, "errno", err, "error",
+			 strerror(err));
 }
 
 /* An object whose own call had not returned when the release began, and which lives on. */
@@ -189,8 +193,9 @@ static void start(struct agent *a, struct request *r, uint64_t deadline_ns, bool
 			request_reply(r, json_pack("{s:[]}", "left"));
 		return;
 	}
-	c->call = (struct verbs_call){ .verb = "release", .req = r, .run = run_release, .finish = finish_release,
-				       .obj = c->n ? c->objects[0] : a->objects };
+	c->call = (struct verbs_call){
+		.verb = "release", .req = r, .run = run_release, .finish = finish_release, .obj = c->n ? c->objects[0] : a->objects
+	};
 	for (size_t i = 0; i < c->n; i++) {
 		destructors[c->objects[i]->type].begin(a, c->objects[i]);
 		c->objects[i]->busy = true;

@@ -71,9 +71,15 @@ void op_srq_create(struct agent *a, struct request *r)
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		abort();
-	*c = (struct srq_call){ .call = { .verb = "ibv_create_srq", .obj = o, .req = r, .run = run_create, .finish = finish_create,
-					  .args = json_pack("{s:s, s:I}", "pd", pd->name, "depth", json_int(r->body, "depth", 64)) },
-				.srq = (struct srq *)o, .pd = ((struct pd *)pd)->pd,
+	*c = (struct srq_call){ .call = { .verb = "ibv_create_srq",
+					  .obj = o,
+					  .req = r,
+					  .run = run_create,
+					  .finish = finish_create,
+					  .args = json_pack("{s:s, s:I}", "pd", pd->name, "depth",
+							    json_int(r->body, "depth", 64)) },
+				.srq = (struct srq *)o,
+				.pd = ((struct pd *)pd)->pd,
 				.init = { .attr = { .max_wr = (uint32_t)json_int(r->body, "depth", 64),
 						    .max_sge = (uint32_t)json_int(r->body, "max_sge", 1) } },
 				.limit = (uint32_t)json_int(r->body, "limit", 0) };

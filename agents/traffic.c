@@ -21,7 +21,7 @@ struct traffic *traffic_find(struct agent *a, const char *as, const struct qp *q
 {
 	struct traffic *t;
 
-	LL_FOREACH2(a->traffics, t, link) {
+	for (t = a->traffics; t; t = t->link) {
 		if (strcmp(t->as, as) == 0 && (!qp || t->qp == qp))
 			return t;
 	}
@@ -64,7 +64,9 @@ struct traffic *traffic_make(struct agent *a, const char *as, struct qp *qp)
 	if (!link && !traffic_find(a, as, qp))
 		LL_PREPEND2(a->traffics, t, link);
 	link = t->link;
-	*t = (struct traffic){ .agent = a, .as = name, .number = name_number(a, as), .state = TRAFFIC_PREPARED, .qp = qp, .link = link };
+	*t = (struct traffic){
+		.agent = a, .as = name, .number = name_number(a, as), .state = TRAFFIC_PREPARED, .qp = qp, .link = link
+	};
 	qp->traffic = t;
 	return t;
 }
@@ -84,10 +86,13 @@ static struct pattern message_pattern(const struct traffic *t, uint32_t tag, uin
 	return (struct pattern){ .seed = t->agent->seed, .tag = tag, .index = index };
 }
 
-static void report_span(struct agent *a, const struct traffic *t, struct queue *q, struct span *s, enum wrid_kind kind, const char *op)
+static void report_span(struct agent *a, const struct traffic *t, struct queue *q, struct span *s, enum wrid_kind kind,
+			const char *op)
 {
 	struct wrid id = { .life = s->life, .queue = q->number, .kind = kind, .seq = s->first };
-	struct post_result res = { .count = s->n, .accepted = s->n, .bad = -1, .t_first_ns = s->t_first_ns, .t_last_ns = s->t_last_ns };
+	struct post_result res = {
+		.count = s->n, .accepted = s->n, .bad = -1, .t_first_ns = s->t_first_ns, .t_last_ns = s->t_last_ns
+	};
 
 	if (s->n == 0)
 		return;
@@ -96,8 +101,8 @@ static void report_span(struct agent *a, const struct traffic *t, struct queue *
 	res.last = wrid_encode(id);
 	s->n = 0;
 	post_record(a, q, &res,
-		    json_pack("{s:s, s:I, s:b, s:s, s:s, s:I}", "op", op, "size", (json_int_t)t->size, "signaled", 1, "by", "traffic",
-			      "traffic", t->as, "tag", (json_int_t)t->tag));
+		    json_pack("{s:s, s:I, s:b, s:s, s:s, s:I}", "op", op, "size", (json_int_t)t->size, "signaled", 1, "by",
+			      "traffic", "traffic", t->as, "tag", (json_int_t)t->tag));
 }
 
 static void report_posts(struct traffic *t)
@@ -110,7 +115,7 @@ void traffic_report_posts(struct agent *a, uint16_t number)
 {
 	struct traffic *t;
 
-	LL_FOREACH2(a->traffics, t, link) {
+	for (t = a->traffics; t; t = t->link) {
 		if (t->number == number)
 			report_posts(t);
 	}
@@ -120,7 +125,7 @@ bool traffic_runs(struct agent *a, uint16_t number)
 {
 	struct traffic *t;
 
-	LL_FOREACH2(a->traffics, t, link) {
+	for (t = a->traffics; t; t = t->link) {
 		if (t->number == number && t->state == TRAFFIC_RUNNING)
 			return true;
 	}
@@ -148,9 +153,9 @@ json_t *traffic_json(const struct traffic *t)
 {
 	json_t *f = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "as", t->as, "from", t->qp->o.name, "sent",
 			      (json_int_t)t->next, "done", (json_int_t)t->done, "received", (json_int_t)t->received, "errors",
-			      (json_int_t)t->errors, "bad_payload", (json_int_t)t->bad_payload, "bytes", (json_int_t)t->bytes, "gap_max_ns",
-			      (json_int_t)t->gap_max_ns, "p50_ns", (json_int_t)hist_quantile(&t->latency, 500), "p99_ns",
-			      (json_int_t)hist_quantile(&t->latency, 990));
+			      (json_int_t)t->errors, "bad_payload", (json_int_t)t->bad_payload, "bytes", (json_int_t)t->bytes,
+			      "gap_max_ns", (json_int_t)t->gap_max_ns, "p50_ns", (json_int_t)hist_quantile(&t->latency, 500),
+			      "p99_ns", (json_int_t)hist_quantile(&t->latency, 990));
 
 	if (t->first_error)
 		json_object_set(f, "first_error", t->first_error);
@@ -183,7 +188,8 @@ void traffic_end(struct traffic *t, int rc, const char *phase, const char *text)
 	if (!req)
 		return;
 	if (rc < 0)
-		request_fail_with(req, rc, traffic_json(t), "traffic %s of %s: %s", t->as, t->qp->o.name, text ? text : strerror(-rc));
+		request_fail_with(req, rc, traffic_json(t), "traffic %s of %s: %s", t->as, t->qp->o.name,
+				  text ? text : strerror(-rc));
 	else
 		request_reply(req, traffic_json(t));
 }
@@ -283,13 +289,17 @@ static void build(const struct traffic *t, uint64_t index, struct ibv_send_wr *w
 	char *at = slot_at(t, local, index);
 
 	*sge = (struct ibv_sge){ .addr = (uintptr_t)at, .length = t->size, .lkey = t->lkey };
-	*wr = (struct ibv_send_wr){ .wr_id = queue_wr_id(t->qp->sq, WRID_TRAFFIC, 0), .sg_list = sge, .num_sge = 1,
-				    .opcode = (enum ibv_wr_opcode)op, .send_flags = IBV_SEND_SIGNALED };
+	*wr = (struct ibv_send_wr){ .wr_id = queue_wr_id(t->qp->sq, WRID_TRAFFIC, 0),
+				    .sg_list = sge,
+				    .num_sge = 1,
+				    .opcode = (enum ibv_wr_opcode)op,
+				    .send_flags = IBV_SEND_SIGNALED };
 	pattern_fill(message_pattern(t, op == IBV_WR_RDMA_READ ? 0 : t->tag, index), at, t->size);
 	if (op == IBV_WR_SEND)
 		return;
 	wr->wr.rdma.rkey = t->rkey;
-	wr->wr.rdma.remote_addr = t->raddr + traffic_slot(t, op == IBV_WR_RDMA_READ ? TRAFFIC_READABLE_HERE : TRAFFIC_WRITTEN, index);
+	wr->wr.rdma.remote_addr =
+		t->raddr + traffic_slot(t, op == IBV_WR_RDMA_READ ? TRAFFIC_READABLE_HERE : TRAFFIC_WRITTEN, index);
 }
 
 /* 0 when the next message went out. */
@@ -307,7 +317,8 @@ static int post_next(struct traffic *t)
 		return err < 0 ? (errno ? errno : EIO) : err;
 	now = now_ns();
 	span_add(t, &t->sent_span, q, q->next, now);
-	queue_accept(q, 1, &(struct wr){ .index = t->next, .t_ns = now, .traffic = t->number, .kind = WRID_TRAFFIC, .signaled = true });
+	queue_accept(q, 1,
+		     &(struct wr){ .index = t->next, .t_ns = now, .traffic = t->number, .kind = WRID_TRAFFIC, .signaled = true });
 	t->sends += op_of(t, t->next) == IBV_WR_SEND;
 	t->next++;
 	t->outstanding++;
@@ -334,7 +345,7 @@ void traffic_turn(struct agent *a)
 {
 	struct traffic *t;
 
-	LL_FOREACH2(a->traffics, t, link) {
+	for (t = a->traffics; t; t = t->link) {
 		settle(t);
 		pump(t);
 	}
@@ -485,15 +496,18 @@ void traffic_qp_gone(struct agent *a, struct qp *qp)
 
 void traffic_forget(struct agent *a)
 {
-	struct traffic *t, *next;
+	struct traffic *t = a->traffics;
 
-	LL_FOREACH_SAFE2(a->traffics, t, next, link) {
+	while (t) {
+		struct traffic *next = t->link;
+
 		sd_event_source_disable_unref(t->deadline);
 		sd_event_source_disable_unref(t->pace);
 		json_decref(t->first_error);
 		free(t->early);
 		free(t->as);
 		free(t);
+		t = next;
 	}
 	a->traffics = NULL;
 }

@@ -42,7 +42,7 @@ struct early {
 struct traffic {
 	struct agent *agent;
 	char *as;
-	uint16_t number;          /* of its name, in struct wr */
+	uint16_t number; /* of its name, in struct wr */
 	enum traffic_state state;
 	struct qp *qp;
 	struct mr *mr;
@@ -52,17 +52,17 @@ struct traffic {
 	int ops[TRAFFIC_OPS_MAX]; /* IBV_WR_* */
 	unsigned n_ops;
 	bool tx, rx, background, stopping;
-	uint64_t messages;        /* to send; 0: until stopped */
-	uint64_t expect;          /* SENDs from the peer; UINT64_MAX: any number */
+	uint64_t messages; /* to send; 0: until stopped */
+	uint64_t expect;   /* SENDs from the peer; UINT64_MAX: any number */
 	unsigned depth, window;
 	uint64_t raddr;
 	uint32_t rkey, lkey, recv_lkey;
 	uint64_t interval_ns, due_ns;
 
-	uint64_t next;            /* message to be posted */
-	uint64_t sends;           /* of them SENDs */
+	uint64_t next;  /* message to be posted */
+	uint64_t sends; /* of them SENDs */
 	uint64_t outstanding;
-	uint64_t arrived;         /* SENDs of the peer, intact or not */
+	uint64_t arrived; /* SENDs of the peer, intact or not */
 	struct span sent_span, recv_span;
 	struct early *early;
 	unsigned n_early;
@@ -71,9 +71,9 @@ struct traffic {
 	struct hist latency;
 	json_t *first_error;
 
-	struct request *req;      /* answered at the end */
+	struct request *req; /* answered at the end */
 	sd_event_source *deadline, *pace;
-	struct traffic *link;     /* in agent->traffics */
+	struct traffic *link; /* in agent->traffics */
 };
 
 /* The traffic named `as`, on this QP when one is given. */

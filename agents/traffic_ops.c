@@ -30,7 +30,8 @@ static int lay_out(struct agent *a, const json_t *body, struct traffic *t, struc
 	t->quarter = (t->mr->bytes / 4) & ~63ULL;
 	t->nslots = t->quarter / t->stride;
 	if (t->nslots == 0)
-		return error_set(e, -ERANGE, "a quarter of mr %s (%zu bytes) does not hold a message of %u", t->mr->o.name, t->mr->bytes, t->size);
+		return error_set(e, -ERANGE, "a quarter of mr %s (%zu bytes) does not hold a message of %u", t->mr->o.name,
+				 t->mr->bytes, t->size);
 	return 0;
 }
 
@@ -51,7 +52,7 @@ static int top_up(struct agent *a, const json_t *body, struct qp *qp, unsigned *
 	struct queue *q = qp_recv_queue(qp);
 	struct post_result res = { .count = 0 };
 	uint64_t fit = qp->srq ? qp->srq->depth : qp->cap.max_recv_wr, want;
-	uint32_t lkey;
+	uint32_t lkey = 0;
 	json_t *f;
 	int rc;
 
@@ -90,8 +91,8 @@ void op_traffic_prepare(struct agent *a, struct request *r)
 		return;
 	t = ((struct qp *)o)->traffic;
 	if (!as || (t && t->state == TRAFFIC_RUNNING)) {
-		request_fail(r, as ? -EBUSY : -EINVAL, "traffic_prepare: %s: %s%s", o->name, as ? "there runs traffic " : "no name is given (as)",
-			     as ? t->as : "");
+		request_fail(r, as ? -EBUSY : -EINVAL, "traffic_prepare: %s: %s%s", o->name,
+			     as ? "there runs traffic " : "no name is given (as)", as ? t->as : "");
 		return;
 	}
 	t = traffic_make(a, as, (struct qp *)o);
@@ -103,7 +104,8 @@ void op_traffic_prepare(struct agent *a, struct request *r)
 	if (rc < 0)
 		request_fail(r, rc, "traffic_prepare: %s: %s", o->name, e.text);
 	else
-		request_reply(r, json_pack("{s:i, s:I}", "posted", (int)posted, "receives", (json_int_t)qp_recv_queue(t->qp)->in_flight));
+		request_reply(
+			r, json_pack("{s:i, s:I}", "posted", (int)posted, "receives", (json_int_t)qp_recv_queue(t->qp)->in_flight));
 }
 
 static int parse_ops(const json_t *body, struct traffic *t, struct error *e)
@@ -238,7 +240,7 @@ void op_traffic_stop(struct agent *a, struct request *r)
 	t->deadline = sd_event_source_disable_unref(t->deadline);
 	if (loop_timer(a->loop, now_ns() + json_u64(r->body, "deadline_ns", STOP_NS), on_stop_deadline, t, &t->deadline) < 0)
 		abort(); /* no memory */
-	if (t->req) { /* whoever waits for its end learns it first */
+	if (t->req) {    /* whoever waits for its end learns it first */
 		struct request *waiting = t->req;
 
 		t->req = r;
@@ -285,7 +287,8 @@ void op_traffic_verify(struct agent *a, struct request *r)
 		uint64_t index;
 
 		if (last_write(t, messages, slot, &index))
-			tally_add(&tally, pattern_check((struct pattern){ .seed = a->seed, .tag = t->peer_tag, .index = index }, at, t->size));
+			tally_add(&tally, pattern_check((struct pattern){ .seed = a->seed, .tag = t->peer_tag, .index = index }, at,
+							t->size));
 	}
 	request_reply(r, tally_json(&tally));
 }

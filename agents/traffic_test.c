@@ -25,11 +25,14 @@ static void set_up(void)
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i}", "op", "cq_create", "name", "cq", "dev", "dev", "depth", 64), 0);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i}", "op", "mr_create", "name", "rx", "pd", "pd", "bytes", 4096), 0);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i}", "op", "mr_create", "name", "trf", "pd", "pd", "bytes", 16384), 0);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:s, s:s, s:{s:i}}", "op", "qp_create", "name", "q", "pd", "pd", "send_cq", "cq", "recv_cq",
-			       "cq", "cap", "max_recv_wr", 64), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:s, s:s, s:{s:i}}", "op", "qp_create", "name", "q", "pd", "pd", "send_cq", "cq",
+			       "recv_cq", "cq", "cap", "max_recv_wr", 64),
+			0);
 	for (size_t i = 0; i < 3; i++)
 		CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "qp_modify", "name", "q", "to", moves[i]), 0);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:s, s:i, s:i}", "op", "post_recv", "qp", "q", "count", 2, "mr", "rx", "size", 256, "stride", 256), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:s, s:i, s:i}", "op", "post_recv", "qp", "q", "count", 2, "mr", "rx", "size", 256,
+			       "stride", 256),
+			0);
 }
 
 static void tear_down(void)
@@ -43,7 +46,8 @@ static void tear_down(void)
 
 static void prepare(void)
 {
-	json_t *reply = rig_ask("{s:s, s:s, s:s, s:i, s:i, s:s}", "op", "traffic_prepare", "as", "t", "qp", "q", "size", SIZE, "tag", TAG, "mr", "trf");
+	json_t *reply = rig_ask("{s:s, s:s, s:s, s:i, s:i, s:s}", "op", "traffic_prepare", "as", "t", "qp", "q", "size", SIZE,
+				"tag", TAG, "mr", "trf");
 
 	CU_ASSERT_EQUAL(json_int(reply, "rc", -1), 0);
 	CU_ASSERT_EQUAL(json_int(reply, "posted", -1), 14); /* rx has 16 slots, two of them had a receive */
@@ -52,9 +56,9 @@ static void prepare(void)
 
 static int start(int messages, const char *role, int expect)
 {
-	return rig_send("{s:s, s:s, s:s, s:[s,s,s], s:i, s:i, s:i, s:i, s:s, s:i, s:i}", "op", "traffic", "as", "t", "qp", "q", "ops", "SEND", "WRITE",
-			"READ", "messages", messages, "depth", 4, "tag", TAG, "peer_tag", PEER_TAG, "role", role, "expect_messages", expect,
-			"raddr", 0x10000);
+	return rig_send("{s:s, s:s, s:s, s:[s,s,s], s:i, s:i, s:i, s:i, s:s, s:i, s:i}", "op", "traffic", "as", "t", "qp", "q",
+			"ops", "SEND", "WRITE", "READ", "messages", messages, "depth", 4, "tag", TAG, "peer_tag", PEER_TAG, "role",
+			role, "expect_messages", expect, "raddr", 0x10000);
 }
 
 /* Lets the agent see what there is. */
@@ -72,22 +76,28 @@ static char *memory(const char *mr)
 static void peer_sends(unsigned slot, uint32_t tag, uint64_t index)
 {
 	pattern_fill((struct pattern){ .seed = SEED, .tag = tag, .index = index }, memory("rx") + slot * 256, SIZE);
-	fake_complete(fake.cq, (struct ibv_wc){ .wr_id = fake.qp->received[slot], .opcode = IBV_WC_RECV, .byte_len = SIZE, .qp_num = fake.qp->qp.qp_num });
+	fake_complete(fake.cq, (struct ibv_wc){ .wr_id = fake.qp->received[slot],
+						.opcode = IBV_WC_RECV,
+						.byte_len = SIZE,
+						.qp_num = fake.qp->qp.qp_num });
 }
 
 /* The n-th send of the agent is done; a READ has brought what the peer would have. */
 static void send_done(unsigned n, enum ibv_wc_status status, bool good)
 {
 	const struct ibv_send_wr *wr = &fake.qp->sent[n];
-	enum ibv_wc_opcode opcode = wr->opcode == IBV_WR_SEND ? IBV_WC_SEND : wr->opcode == IBV_WR_RDMA_READ ? IBV_WC_RDMA_READ : IBV_WC_RDMA_WRITE;
+	enum ibv_wc_opcode opcode = wr->opcode == IBV_WR_SEND        ? IBV_WC_SEND
+				    : wr->opcode == IBV_WR_RDMA_READ ? IBV_WC_RDMA_READ
+								     : IBV_WC_RDMA_WRITE;
 
 	if (wr->opcode == IBV_WR_RDMA_READ) {
 		uint64_t slot = (wr->wr.rdma.remote_addr - 0x10000 - 4096) / SIZE;
 
 		pattern_fill((struct pattern){ .seed = SEED, .tag = good ? PEER_TAG : TAG, .index = TRAFFIC_READABLE + slot },
-			     (void *)(uintptr_t)fake.qp->first_sge[n].addr, SIZE);
+			     memory("trf") + (fake.qp->first_sge[n].addr - (uintptr_t)memory("trf")), SIZE);
 	}
-	fake_complete(fake.cq, (struct ibv_wc){ .wr_id = wr->wr_id, .status = status, .opcode = opcode, .qp_num = fake.qp->qp.qp_num });
+	fake_complete(fake.cq,
+		      (struct ibv_wc){ .wr_id = wr->wr_id, .status = status, .opcode = opcode, .qp_num = fake.qp->qp.qp_num });
 }
 
 static void test_to_the_end(void)
@@ -136,8 +146,8 @@ static void test_bad_payload(void)
 	prepare();
 	id = start(3, "both", 2);
 	settle();
-	peer_sends(0, PEER_TAG - 1, 0);     /* from an earlier traffic */
-	peer_sends(1, PEER_TAG, 0);         /* its first message once more: not the next one */
+	peer_sends(0, PEER_TAG - 1, 0); /* from an earlier traffic */
+	peer_sends(1, PEER_TAG, 0);     /* its first message once more: not the next one */
 	for (unsigned i = 0; i < 3; i++)
 		send_done(i, IBV_WC_SUCCESS, false);
 	stats = rig_wait(id);
@@ -179,8 +189,8 @@ static void test_window(void)
 
 	set_up();
 	prepare();
-	id = rig_send("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:i, s:i}", "op", "traffic", "as", "t", "qp", "q", "ops", "SEND", "messages", 100, "depth",
-		      60, "tag", TAG, "peer_tag", PEER_TAG, "expect_messages", 100);
+	id = rig_send("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:i, s:i}", "op", "traffic", "as", "t", "qp", "q", "ops", "SEND",
+		      "messages", 100, "depth", 60, "tag", TAG, "peer_tag", PEER_TAG, "expect_messages", 100);
 	settle();
 	CU_ASSERT_EQUAL(fake.qp->n_sent, 8);
 	peer_sends(0, PEER_TAG, 0);
@@ -191,8 +201,8 @@ static void test_window(void)
 	tear_down();
 	set_up();
 	prepare();
-	id = rig_send("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:s}", "op", "traffic", "as", "t", "qp", "q", "ops", "SEND", "messages", 20, "depth", 32,
-		      "tag", TAG, "role", "tx");
+	id = rig_send("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:s}", "op", "traffic", "as", "t", "qp", "q", "ops", "SEND",
+		      "messages", 20, "depth", 32, "tag", TAG, "role", "tx");
 	settle();
 	CU_ASSERT_EQUAL(fake.qp->n_sent, 20);
 	(void)id;
@@ -206,16 +216,19 @@ static void test_deadline_and_gone(void)
 
 	set_up();
 	prepare();
-	stats = rig_ask("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i}", "op", "traffic", "as", "t", "qp", "q", "ops", "WRITE", "messages", 2, "tag", TAG,
-			"deadline_ns", 1000000);
+	stats = rig_ask("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i}", "op", "traffic", "as", "t", "qp", "q", "ops", "WRITE", "messages",
+			2, "tag", TAG, "deadline_ns", 1000000);
 	CU_ASSERT_EQUAL(json_int(stats, "rc", 0), -ETIMEDOUT);
 	CU_ASSERT_EQUAL(json_int(stats, "sent", 0), 2);
 	CU_ASSERT_STRING_EQUAL(json_str(stats, "first_error"), "its deadline passed");
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:[s]}", "op", "traffic", "as", "t", "qp", "q", "ops", "WRITE"), -EINVAL);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i, s:i, s:s}", "op", "traffic_prepare", "as", "t", "qp", "q", "size", SIZE, "tag", TAG, "mr", "trf"), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i, s:i, s:s}", "op", "traffic_prepare", "as", "t", "qp", "q", "size", SIZE, "tag",
+			       TAG, "mr", "trf"),
+			0);
 	id = start(6, "both", 2);
 	settle();
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i, s:i, s:s}", "op", "traffic_prepare", "as", "u", "qp", "q", "size", SIZE, "tag", 9, "mr", "trf"),
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i, s:i, s:s}", "op", "traffic_prepare", "as", "u", "qp", "q", "size", SIZE, "tag",
+			       9, "mr", "trf"),
 			-EBUSY);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "destroy", "type", "qp", "name", "q"), 0);
 	CU_ASSERT_EQUAL(json_int(rig_wait(id), "rc", 0), -ECANCELED);
@@ -225,12 +238,18 @@ static void test_deadline_and_gone(void)
 static void test_refused(void)
 {
 	set_up();
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i, s:i, s:s}", "op", "traffic_prepare", "as", "t", "qp", "q", "size", 8192, "tag", TAG, "mr", "trf"),
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i, s:i, s:s}", "op", "traffic_prepare", "as", "t", "qp", "q", "size", 8192, "tag",
+			       TAG, "mr", "trf"),
 			-ERANGE);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i, s:i, s:s}", "op", "traffic_prepare", "as", "t", "qp", "q", "size", 512, "tag", TAG, "mr", "trf"), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i, s:i, s:s}", "op", "traffic_prepare", "as", "t", "qp", "q", "size", 512, "tag",
+			       TAG, "mr", "trf"),
+			0);
 	/* Receives of 256 hold no SENDs of 512. */
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:[s], s:i}", "op", "traffic", "as", "t", "qp", "q", "ops", "SEND", "messages", 1), -EINVAL);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:[s], s:i}", "op", "traffic", "as", "t", "qp", "q", "ops", "FETCH_AND_ADD", "messages", 1), -EINVAL);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:[s], s:i}", "op", "traffic", "as", "t", "qp", "q", "ops", "SEND", "messages", 1),
+			-EINVAL);
+	CU_ASSERT_EQUAL(
+		rig_rc("{s:s, s:s, s:s, s:[s], s:i}", "op", "traffic", "as", "t", "qp", "q", "ops", "FETCH_AND_ADD", "messages", 1),
+		-EINVAL);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s}", "op", "traffic_stop", "as", "nobody"), -ENOENT);
 	tear_down();
 }
@@ -260,7 +279,8 @@ static void test_verify(void)
 	}
 	for (unsigned slot = 0; slot < 32; slot++) {
 		if (written[slot])
-			pattern_fill((struct pattern){ .seed = SEED, .tag = PEER_TAG, .index = last[slot] }, base + slot * SIZE, SIZE);
+			pattern_fill((struct pattern){ .seed = SEED, .tag = PEER_TAG, .index = last[slot] }, base + slot * SIZE,
+				     SIZE);
 	}
 	v = rig_ask("{s:s, s:s, s:i}", "op", "traffic_verify", "as", "t", "messages", 100);
 	CU_ASSERT_EQUAL(json_int(v, "total", 0), 32);

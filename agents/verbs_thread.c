@@ -19,8 +19,8 @@ struct verbs_thread {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	struct verbs_call *queue, **tail;      /* not begun */
-	struct verbs_call *done, **done_tail;  /* returned, not yet seen by the loop */
+	struct verbs_call *queue, **tail;     /* not begun */
+	struct verbs_call *done, **done_tail; /* returned, not yet seen by the loop */
 	struct verbs_call *running;
 	bool stop;
 	int efd;
@@ -122,9 +122,9 @@ static void never_began(struct verbs_thread *t, struct verbs_call *call, uint64_
 	agent_record(t->agent, now_ns(), "blocked", call->obj->name, call->obj->life,
 		     json_pack("{s:s, s:I, s:b}", "verb", call->verb, "waited_ns", (json_int_t)waited_ns, "begun", 0));
 	if (req)
-		request_fail_with(req, -ETIMEDOUT, json_pack("{s:b}", "blocked", 1), "%s of %s was not made: %s of %s has not returned",
-				  call->verb, call->obj->name, ahead ? ahead->verb : "another call",
-				  ahead ? ahead->obj->name : "another object");
+		request_fail_with(req, -ETIMEDOUT, json_pack("{s:b}", "blocked", 1),
+				  "%s of %s was not made: %s of %s has not returned", call->verb, call->obj->name,
+				  ahead ? ahead->verb : "another call", ahead ? ahead->obj->name : "another object");
 	finish(t, call);
 }
 
@@ -154,8 +154,8 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *user)
 	agent_record(t->agent, now_ns(), "blocked", call->obj->name, call->obj->life,
 		     json_pack("{s:s, s:I}", "verb", call->verb, "waited_ns", (json_int_t)waited_ns));
 	if (req)
-		request_fail_with(req, -ETIMEDOUT, json_pack("{s:b}", "blocked", 1), "%s of %s has not returned after %llu ms", call->verb,
-				  call->obj->name, (unsigned long long)(waited_ns / NSEC_PER_MSEC));
+		request_fail_with(req, -ETIMEDOUT, json_pack("{s:b}", "blocked", 1), "%s of %s has not returned after %llu ms",
+				  call->verb, call->obj->name, (unsigned long long)(waited_ns / NSEC_PER_MSEC));
 	return 0;
 }
 
@@ -166,7 +166,8 @@ void verbs_submit(struct agent *a, struct verbs_call *call, uint64_t deadline_ns
 	call->thread = t;
 	call->submitted_ns = now_ns();
 	call->state = VERBS_CALL_QUEUED;
-	if (loop_timer(a->loop, call->submitted_ns + (deadline_ns ? deadline_ns : AGENT_DEADLINE_NS), on_deadline, call, &call->deadline) < 0)
+	if (loop_timer(a->loop, call->submitted_ns + (deadline_ns ? deadline_ns : AGENT_DEADLINE_NS), on_deadline, call,
+		       &call->deadline) < 0)
 		abort(); /* no memory for a timer */
 	pthread_mutex_lock(&t->lock);
 	call->next = NULL;

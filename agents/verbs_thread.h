@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one extra thread: verbs calls that may block. A call goes to it through a queue and comes back to the loop by an eventfd. Past its
- * deadline a call that runs is reported as `blocked` and its request answered; when it returns later, finish() is called all the same, with
- * late set. A call that has not begun by its deadline is never made: finish() is called with cancelled set.
+ * The one extra thread: verbs calls that may block. A call goes to it through a queue and comes back to the loop by an eventfd.
+ * Past its deadline a call that runs is reported as `blocked` and its request answered; when it returns later, finish() is called
+ * all the same, with late set. A call that has not begun by its deadline is never made: finish() is called with cancelled set.
  */
 #ifndef QD_VERBS_THREAD_H
 #define QD_VERBS_THREAD_H
@@ -20,19 +20,25 @@ struct verbs_thread;
 
 /* Embedded first in what a caller allocates; finish() frees it. */
 struct verbs_call {
-	const char *verb;                /* "ibv_destroy_cq" */
+	const char *verb; /* "ibv_destroy_cq" */
 	struct object *obj;
-	struct request *req;             /* NULL once answered, or when nobody asked */
-	json_t *args;                    /* for the verb record; owned */
-	void (*run)(struct verbs_call *call);                      /* on the thread: touches only what finish() will free or what is busy */
-	void (*finish)(struct agent *a, struct verbs_call *call);  /* on the loop */
+	struct request *req;                  /* NULL once answered, or when nobody asked */
+	json_t *args;                         /* for the verb record; owned */
+	void (*run)(struct verbs_call *call); /* on the thread: touches only what finish() will free or what is busy */
+	void (*finish)(struct agent *a, struct verbs_call *call); /* on the loop */
 
-	int err;                         /* 0 or a positive errno, set by run() */
+	int err; /* 0 or a positive errno, set by run() */
 	bool cancelled, late;
-	uint64_t started_ns, ended_ns;   /* run() may narrow them down to the verb itself */
+	uint64_t started_ns, ended_ns; /* run() may narrow them down to the verb itself */
 
 	/* verbs_thread.c's own */
-	enum verbs_call_state { VERBS_CALL_INVALID, VERBS_CALL_QUEUED, VERBS_CALL_RUNNING, VERBS_CALL_RETURNED, NUM_VERBS_CALL_STATES } state;
+	enum verbs_call_state {
+		VERBS_CALL_INVALID,
+		VERBS_CALL_QUEUED,
+		VERBS_CALL_RUNNING,
+		VERBS_CALL_RETURNED,
+		NUM_VERBS_CALL_STATES
+	} state;
 	struct verbs_thread *thread;
 	sd_event_source *deadline;
 	uint64_t submitted_ns;

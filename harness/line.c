@@ -26,9 +26,9 @@ struct line {
 	int rfd, wfd;
 	sd_event_source *read_source, *write_source, *broken_source;
 	struct buffer in, out;
-	size_t scanned;     /* bytes of `in` known to hold no newline */
+	size_t scanned; /* bytes of `in` known to hold no newline */
 	int write_err;
-	bool polled_write;  /* wfd can be watched; a regular file cannot and never blocks */
+	bool polled_write; /* wfd can be watched; a regular file cannot and never blocks */
 	bool ended;
 	bool dispatching, doomed; /* line_free came from inside a callback */
 };
@@ -314,7 +314,7 @@ int line_flush(struct line *line, unsigned long long deadline_ns)
 		if (now >= until)
 			return -ETIMEDOUT;
 		left = (struct timespec){ .tv_sec = (time_t)((until - now) / NSEC_PER_SEC),
-			                  .tv_nsec = (long)((until - now) % NSEC_PER_SEC) };
+					  .tv_nsec = (long)((until - now) % NSEC_PER_SEC) };
 		if (ppoll(&pfd, 1, &left, NULL) < 0 && errno != EINTR)
 			return -errno;
 	}

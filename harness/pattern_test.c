@@ -51,9 +51,12 @@ static void test_others_are_stale(void)
 {
 	static const struct pattern p = { .seed = SEED, .tag = 2, .index = 9 };
 	static const struct pattern others[] = {
-		{ .seed = SEED, .tag = 2, .index = 8 },  { .seed = SEED, .tag = 2, .index = 10 },
-		{ .seed = SEED, .tag = 1, .index = 9 },  { .seed = SEED, .tag = 3, .index = 9 },
-		{ .seed = SEED + 1, .tag = 2, .index = 9 }, { .seed = SEED, .tag = 9, .index = 2 },
+		{ .seed = SEED, .tag = 2, .index = 8 },
+		{ .seed = SEED, .tag = 2, .index = 10 },
+		{ .seed = SEED, .tag = 1, .index = 9 },
+		{ .seed = SEED, .tag = 3, .index = 9 },
+		{ .seed = SEED + 1, .tag = 2, .index = 9 },
+		{ .seed = SEED, .tag = 9, .index = 2 },
 		{ .seed = SEED, .tag = 2, .index = 9 | 1ULL << 32 },
 	};
 
