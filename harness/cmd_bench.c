@@ -307,7 +307,7 @@ static int one_round(struct bench *b, struct error *e)
 static int write_plan(const struct bench *b, struct error *e)
 {
 	struct scenario s;
-	struct diag d = { NULL };
+	struct diag d = { 0 };
 	const struct plan_options po = { .seed = 1, .file = "bench" };
 	char path[PATH_MAX + 32];
 	json_t *plan = NULL;

@@ -138,7 +138,7 @@ json_t *executor_lane_environment(const struct executor_lane *x)
 static void load_profile(struct executor_lane *x, const char *case_dir)
 {
 	char path[PATH_MAX];
-	struct diag d = { NULL };
+	struct diag d = { 0 };
 	struct error e;
 	struct utsname u;
 

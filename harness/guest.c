@@ -102,7 +102,7 @@ static void add_ports(struct args *a, const struct guest_options *o)
 int guest_argv(const struct guest_options *o, char ***ret, struct error *e)
 {
 	bool kvm = strcmp(o->accel, "kvm") == 0;
-	struct args a = { NULL };
+	struct args a = { 0 };
 
 	add(&a, QEMU);
 	add(&a, "-accel");

@@ -85,7 +85,7 @@ void guest_kernel_release(struct guest_kernel *k)
 	free(k->modules);
 	free(k->release);
 	free(k->key);
-	*k = (struct guest_kernel){ NULL };
+	*k = (struct guest_kernel){ 0 };
 }
 
 char *guest_qemu_version(char *buf, size_t size)
