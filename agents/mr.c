@@ -25,22 +25,22 @@ static void background(struct agent *a, void *addr, size_t bytes)
 	pattern_fill((struct pattern){ .seed = a->seed }, addr, bytes);
 }
 
-/* A later life of the same size lies at the same address: only its keys tell it from the former one. */
+/* A later life lies at the same address if it fits: only its keys tell it from the former one. A mapping never shrinks, so that
+ * what still refers to a former life (receive slots, traffic) reads memory that is there. */
 static int make_memory(struct agent *a, struct mr *mr, size_t bytes)
 {
-	if (mr->addr && mr->bytes != bytes) {
-		munmap(mr->addr, mr->bytes);
-		mr->addr = NULL;
-	}
-	if (!mr->addr) {
+	if (mr->mapped < bytes) {
 		void *addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		if (addr == MAP_FAILED)
 			return errno;
+		if (mr->addr)
+			munmap(mr->addr, mr->mapped);
 		mr->addr = addr;
-		mr->bytes = bytes;
+		mr->mapped = bytes;
 	}
-	background(a, mr->addr, bytes);
+	mr->bytes = bytes;
+	background(a, mr->addr, mr->mapped);
 	return 0;
 }
 

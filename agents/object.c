@@ -140,7 +140,7 @@ void agent_forget(struct agent *a)
 		struct mr *mr = (struct mr *)o;
 
 		if (o->type == OBJECT_MR && mr->addr)
-			munmap(mr->addr, mr->bytes);
+			munmap(mr->addr, mr->mapped);
 		free(o->key);
 		free(o);
 		o = next;

@@ -17,7 +17,7 @@ struct message {
 	int opcode; /* IBV_WR_* */
 	struct mr *mr;
 	uint32_t lkey, rkey, size, imm, inv_rkey;
-	uint64_t off, stride, slots, raddr, rstride;
+	uint64_t base, off, stride, slots, raddr, rstride;
 	uint64_t compare_add, swap;
 	unsigned sge, flags;
 	bool fill, signaled;
@@ -133,6 +133,7 @@ static int message_parse(struct agent *a, const json_t *body, unsigned count, st
 	m->mr = post_mr(a, json_str(body, "mr"), e);
 	if (!m->mr)
 		return -ENOENT;
+	m->base = (uintptr_t)m->mr->addr;
 	rc = post_lkey(body, m->mr, &m->lkey, e);
 	if (rc < 0)
 		return rc;
@@ -186,7 +187,7 @@ static void message_build(const struct message *m, uint64_t index, uint64_t wr_i
 {
 	uint64_t slot = slot_of(m, index), raddr = m->raddr + slot * m->rstride;
 
-	post_split(sge, m->sge, (uintptr_t)m->mr->addr + m->off + slot * m->stride, m->size, m->lkey);
+	post_split(sge, m->sge, m->base + m->off + slot * m->stride, m->size, m->lkey);
 	*wr = (struct ibv_send_wr){ .wr_id = wr_id,
 				    .sg_list = sge,
 				    .num_sge = (int)m->sge,

@@ -78,8 +78,8 @@ int rx_parse(struct agent *a, const json_t *body, const struct rx_keys *k, const
 		name || json_object_get(body, k->size) || json_object_get(body, k->stride) || json_object_get(body, k->slots);
 	int rc;
 
-	if (rx.mr && !changed && rx.mr->mr)
-		return 0;
+	if (rx.mr && !changed && rx.mr->mr) /* its MR may be a smaller one since */
+		return post_check_room(rx.mr->bytes, rx.off, rx.stride, rx.slots, rx.size, e);
 	rx.mr = post_mr(a, name ? name : rx.mr ? rx.mr->o.name : def_mr, e);
 	if (!rx.mr)
 		return -ENOENT;

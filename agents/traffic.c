@@ -369,6 +369,15 @@ static void take_early(struct traffic *t)
 	t->n_early = 0;
 }
 
+void traffic_drop(struct traffic *t)
+{
+	t->state = TRAFFIC_ENDED;
+	t->n_ops = 0;
+	t->n_early = 0;
+	if (t->qp->traffic == t)
+		t->qp->traffic = NULL;
+}
+
 void traffic_start(struct traffic *t)
 {
 	uint64_t deadline_ns = json_u64(t->req->body, "deadline_ns", t->background ? 0 : 30 * NSEC_PER_SEC);

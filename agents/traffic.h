@@ -80,6 +80,8 @@ struct traffic {
 struct traffic *traffic_find(struct agent *a, const char *as, const struct qp *qp);
 /* Makes it, or an ended or prepared one anew; from now on it is the QP's, and what the peer SENDs is kept for it. */
 struct traffic *traffic_make(struct agent *a, const char *as, struct qp *qp);
+/* It will not start: it must be prepared anew. */
+void traffic_drop(struct traffic *t);
 void traffic_start(struct traffic *t);
 /* No new messages; ends when its own sends are done. */
 void traffic_wind_up(struct traffic *t);

@@ -101,11 +101,12 @@ void op_traffic_prepare(struct agent *a, struct request *r)
 		fill_quarters(a, t);
 		rc = top_up(a, r->body, t->qp, &posted, &e);
 	}
-	if (rc < 0)
+	if (rc < 0) {
+		traffic_drop(t);
 		request_fail(r, rc, "traffic_prepare: %s: %s", o->name, e.text);
-	else
-		request_reply(
-			r, json_pack("{s:i, s:I}", "posted", (int)posted, "receives", (json_int_t)qp_recv_queue(t->qp)->in_flight));
+		return;
+	}
+	request_reply(r, json_pack("{s:i, s:I}", "posted", (int)posted, "receives", (json_int_t)qp_recv_queue(t->qp)->in_flight));
 }
 
 static int parse_ops(const json_t *body, struct traffic *t, struct error *e)
@@ -157,6 +158,8 @@ static int set_up(struct agent *a, const json_t *body, struct traffic *t, struct
 
 	if (rc < 0)
 		return rc;
+	if (!t->mr->mr)
+		return error_set(e, -ENOENT, "mr %s was deregistered", t->mr->o.name);
 	t->tx = !role || strcmp(role, "rx") != 0;
 	t->rx = !role || strcmp(role, "tx") != 0;
 	t->peer_tag = (uint32_t)json_int(body, "peer_tag", t->tag);
@@ -203,7 +206,7 @@ void op_traffic(struct agent *a, struct request *r)
 	}
 	rc = set_up(a, r->body, t, &e);
 	if (rc < 0) {
-		t->n_ops = 0;
+		traffic_drop(t);
 		request_fail(r, rc, "traffic: %s: %s", o->name, e.text);
 		return;
 	}

@@ -235,22 +235,36 @@ static void test_deadline_and_gone(void)
 	tear_down();
 }
 
+static int prepare_size(int size)
+{
+	return rig_rc("{s:s, s:s, s:s, s:i, s:i, s:s}", "op", "traffic_prepare", "as", "t", "qp", "q", "size", size, "tag", TAG,
+		      "mr", "trf");
+}
+
+static int start_op(const char *op)
+{
+	return rig_rc("{s:s, s:s, s:s, s:[s], s:i}", "op", "traffic", "as", "t", "qp", "q", "ops", op, "messages", 1);
+}
+
 static void test_refused(void)
 {
 	set_up();
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i, s:i, s:s}", "op", "traffic_prepare", "as", "t", "qp", "q", "size", 8192, "tag",
-			       TAG, "mr", "trf"),
-			-ERANGE);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i, s:i, s:s}", "op", "traffic_prepare", "as", "t", "qp", "q", "size", 512, "tag",
-			       TAG, "mr", "trf"),
-			0);
-	/* Receives of 256 hold no SENDs of 512. */
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:[s], s:i}", "op", "traffic", "as", "t", "qp", "q", "ops", "SEND", "messages", 1),
-			-EINVAL);
-	CU_ASSERT_EQUAL(
-		rig_rc("{s:s, s:s, s:s, s:[s], s:i}", "op", "traffic", "as", "t", "qp", "q", "ops", "FETCH_AND_ADD", "messages", 1),
-		-EINVAL);
+	CU_ASSERT_EQUAL(prepare_size(8192), -ERANGE);
+	CU_ASSERT_EQUAL(start_op("WRITE"), -EINVAL); /* prepared in vain */
+	CU_ASSERT_EQUAL(prepare_size(0), -EINVAL);
+	CU_ASSERT_EQUAL(prepare_size(512), 0);
+	CU_ASSERT_EQUAL(start_op("SEND"), -EINVAL); /* receives of 256 hold no SENDs of 512 */
+	CU_ASSERT_EQUAL(prepare_size(512), 0);
+	CU_ASSERT_EQUAL(start_op("FETCH_AND_ADD"), -EINVAL);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s}", "op", "traffic_stop", "as", "nobody"), -ENOENT);
+	/* Its memory goes away between the two, and comes back smaller. */
+	CU_ASSERT_EQUAL(prepare_size(512), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "destroy", "type", "mr", "name", "trf"), 0);
+	CU_ASSERT_EQUAL(start_op("WRITE"), -ENOENT);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "destroy", "type", "mr", "name", "rx"), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i}", "op", "mr_create", "name", "rx", "pd", "pd", "bytes", 512), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i}", "op", "post_recv", "qp", "q", "count", 1), -EINVAL);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i}", "op", "post_recv", "qp", "q", "count", 1, "slots", 2), 0);
 	tear_down();
 }
 
