@@ -81,8 +81,10 @@ static int fake_agent(const char *mode)
 
 		if (!req)
 			return 4;
-		if (post && strcmp(mode, "dies") == 0)
+		if (post && strcmp(mode, "dies") == 0) {
+			json_decref(req);
 			return 7;
+		}
 		if (post && strcmp(mode, "garbage") == 0) {
 			printf("librdma: something to say\n");
 			fflush(stdout);
