@@ -132,7 +132,8 @@ static void finish_open(struct agent *a, struct verbs_call *call)
 	struct dev *dev = c->dev;
 
 	if (!call->cancelled) {
-		call->verb = c->what;
+		if (call->err)
+			call->verb = c->what;
 		verbs_record(a, call, NULL);
 	}
 	object_settle(&dev->o, c->ctx != NULL);
