@@ -97,26 +97,35 @@ static int add_direction(struct wire_conns *c, struct wire_conn *conn, unsigned 
 	return 0;
 }
 
+/* Takes this connection's directions out of a target. */
+static void remove_from(struct wire_target *t, const struct wire_conn *conn)
+{
+	struct direction **at = &t->first;
+
+	while (*at) {
+		struct direction *d = *at;
+
+		if (d->conn != conn) {
+			at = &d->next;
+			continue;
+		}
+		*at = d->next;
+		free(d);
+	}
+}
+
 static void remove_directions(struct wire_conns *c, const struct wire_conn *conn)
 {
-	struct wire_target *t, *next;
+	struct wire_target *next, *t = c->targets;
 
-	HASH_ITER(hh, c->targets, t, next)
-	{
-		for (struct direction **at = &t->first; *at;) {
-			struct direction *d = *at;
-
-			if (d->conn == conn) {
-				*at = d->next;
-				free(d);
-			} else {
-				at = &d->next;
-			}
-		}
-		if (!t->first) {
-			HASH_DEL(c->targets, t);
-			free(t);
-		}
+	memset(c->recent, 0, sizeof c->recent);
+	for (; t; t = next) {
+		next = t->hh.next;
+		remove_from(t, conn);
+		if (t->first)
+			continue;
+		HASH_DEL(c->targets, t);
+		free(t);
 	}
 }
 

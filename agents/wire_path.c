@@ -179,10 +179,7 @@ static enum action_result try_rule(struct wire_item *it, struct wire_rule *r, co
 
 	if (!r->spent) {
 		r->reached += it->roce;
-		if (it->roce && !(r->match.classes & 1u << look->class))
-			r->match.refused[WIRE_WRONG_CLASS]++;
-		else
-			matched = it->roce ? wire_match_try(&r->match, look) == WIRE_MATCHED : r->anything;
+		matched = it->roce ? wire_match_try(&r->match, look) == WIRE_MATCHED : r->anything;
 	}
 	if (matched) {
 		return hit(it, r, a->ops->apply(a, &it->a));
@@ -196,6 +193,26 @@ static enum action_result try_rule(struct wire_item *it, struct wire_rule *r, co
 	return r->spent ? ACTION_PASS : hit(it, r, result);
 }
 
+/* Most rules do not mean most packets: they are refused here, without touching the rule. */
+static inline bool refuse_quickly(struct wire_quick *q, const struct wire_look *look)
+{
+	if (q->careful)
+		return false;
+	if (!(q->classes & 1u << look->class)) {
+		q->wrong_class++;
+		return true;
+	}
+	if (q->agent && (q->agent != look->agent || (q->pair && q->pair != look->pair))) {
+		q->wrong_from++;
+		return true;
+	}
+	if (q->psn_decides && look->transmission && (look->psn < q->psn_min || look->psn > q->psn_max)) {
+		q->wrong_psn++;
+		return true;
+	}
+	return false;
+}
+
 static void run_chain(struct wire_path *w, struct wire_item *it, struct wire_parked *owner)
 {
 	struct wire_look look = { 0 };
@@ -204,11 +221,14 @@ static void run_chain(struct wire_path *w, struct wire_item *it, struct wire_par
 	if (it->roce)
 		look = look_at(w, it);
 	for (unsigned i = 0; i < w->n_rules; i++) {
-		struct wire_rule *r = w->rules[i];
+		struct wire_quick *q = &w->quick[i];
 
-		if (r->order <= it->after)
+		if (q->order <= it->after || (it->roce && refuse_quickly(q, &look)))
 			continue;
-		switch (try_rule(it, r, &look)) {
+		enum action_result result = try_rule(it, w->rules[i], &look);
+
+		q->careful = wire_rule_careful(w->rules[i]);
+		switch (result) {
 		case ACTION_EAT:
 			finish(w, it, WIRE_EATEN, owner);
 			return;
@@ -433,6 +453,7 @@ void wire_path_due(struct wire_path *w, struct wire_clock now)
 		r->expires_ns = UINT64_MAX;
 		r->spent = true;
 		r->action.watching = false;
+		w->quick[i].careful = true;
 		w->report.record(w->report.user, json_pack("{s:I, s:s, s:s, s:s}", "t", (json_int_t)now.mono_ns, "kind", "rule",
 							   "as", wire_name_text(&w->names, r->name), "phase", "expired"));
 		wire_path_let_go(w, r, UINT32_MAX);

@@ -24,6 +24,7 @@ struct wire_path {
 	struct wire_capture *capture;
 	struct action_env env;
 	struct wire_rule **rules;
+	struct wire_quick *quick; /* one for each rule */
 	unsigned n_rules, room, n_anything;
 	uint64_t order;
 	bool check_icrc;

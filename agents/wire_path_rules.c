@@ -48,6 +48,7 @@ void wire_path_free(struct wire_path *w)
 		wire_rule_free(w->rules[i]);
 	}
 	free(w->rules);
+	free(w->quick);
 	drop_list(&w->ready);
 	wire_park_release(&w->park);
 	wire_report_flush(&w->report, UINT64_MAX);
@@ -104,10 +105,12 @@ int wire_path_rule(struct wire_path *w, const json_t *rule, struct wire_clock no
 	if (w->n_rules == w->room) {
 		unsigned room = w->room ? w->room * 2 : 16;
 		struct wire_rule **grown = reallocarray(w->rules, room, sizeof *grown);
+		struct wire_quick *quick = grown ? reallocarray(w->quick, room, sizeof *quick) : NULL;
 
-		if (!grown)
+		w->rules = grown ? grown : w->rules;
+		if (!quick)
 			return error_set(e, -ENOMEM, "no memory");
-		w->rules = grown;
+		w->quick = quick;
 		w->room = room;
 	}
 	int rc = wire_rule_new(rule, &w->names, &w->env, ++w->order, now.mono_ns, &r, e);
@@ -115,6 +118,7 @@ int wire_path_rule(struct wire_path *w, const json_t *rule, struct wire_clock no
 	if (rc)
 		return rc;
 	wire_report_flush(&w->report, UINT64_MAX);
+	wire_rule_quick(r, &w->quick[w->n_rules]);
 	w->rules[w->n_rules++] = r;
 	w->n_anything += r->action.ops->anything;
 	return 0;
@@ -129,9 +133,12 @@ int wire_path_clear(struct wire_path *w, const char *as, struct wire_clock now, 
 	struct wire_rule *r = w->rules[at];
 
 	w->now = now;
-	*ret = wire_rule_report(r, &w->names);
+	*ret = wire_rule_report(r, &w->quick[at], &w->names);
 	wire_path_let_go(w, r, UINT32_MAX);
-	memmove(w->rules + at, w->rules + at + 1, (--w->n_rules - (unsigned)at) * sizeof *w->rules);
+	unsigned behind = --w->n_rules - (unsigned)at;
+
+	memmove(w->rules + at, w->rules + at + 1, behind * sizeof *w->rules);
+	memmove(w->quick + at, w->quick + at + 1, behind * sizeof *w->quick);
 	w->n_anything -= r->action.ops->anything;
 	wire_rule_free(r);
 	wire_path_run_ready(w);
@@ -145,7 +152,7 @@ json_t *wire_path_rule_report(const struct wire_path *w, const char *as)
 {
 	int at = find_rule(w, as);
 
-	return at < 0 ? NULL : wire_rule_report(w->rules[at], &w->names);
+	return at < 0 ? NULL : wire_rule_report(w->rules[at], &w->quick[at], &w->names);
 }
 
 json_t *wire_path_rules(const struct wire_path *w)
@@ -153,7 +160,7 @@ json_t *wire_path_rules(const struct wire_path *w)
 	json_t *all = json_array();
 
 	for (unsigned i = 0; i < w->n_rules; i++)
-		json_array_append_new(all, wire_rule_report(w->rules[i], &w->names));
+		json_array_append_new(all, wire_rule_report(w->rules[i], &w->quick[i], &w->names));
 	return all;
 }
 
