@@ -13,7 +13,11 @@ static const char *const rights[] = { "REMOTE_WRITE", "REMOTE_READ", "REMOTE_ATO
 
 static const struct fault_param params[] = {
 	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "the end whose QP or MR lacks the right" },
-	{ .name = "of", .type = FAULT_PARAM_ENUM, .required = true, .values = ofs, .help = "the QP's access flags, or those of an MR" },
+	{ .name = "of",
+	  .type = FAULT_PARAM_ENUM,
+	  .required = true,
+	  .values = ofs,
+	  .help = "the QP's access flags, or those of an MR" },
 	{ .name = "right", .type = FAULT_PARAM_ENUM, .required = true, .values = rights, .help = "the right that is missing" },
 	{ .name = "mr", .type = FAULT_PARAM_NAME, .def = "QP.mem", .help = "which MR; for LOCAL_WRITE the default is QP.rx" },
 	{ .name = NULL },
@@ -29,7 +33,8 @@ static int check(const json_t *args, struct error *e)
 	const char *of = json_str(args, "of"), *right = json_str(args, "right");
 
 	if (of && right && strcmp(of, "qp") == 0 && strcmp(right, "LOCAL_WRITE") == 0)
-		return error_set(e, -EINVAL, "access_revoked: a QP that cannot write its own memory is not what receives obey: say of: mr");
+		return error_set(e, -EINVAL,
+				 "access_revoked: a QP that cannot write its own memory is not what receives obey: say of: mr");
 	if (of && strcmp(of, "qp") == 0 && json_object_get(args, "mr"))
 		return error_set(e, -EINVAL, "access_revoked: mr: goes with of: mr");
 	return 0;
@@ -53,10 +58,11 @@ static json_t *without(const json_t *access, const char *right)
 	json_t *rest = json_array(), *item;
 	size_t i;
 
-	json_array_foreach ((json_t *)(uintptr_t)access, i, item) {
+	json_array_foreach((json_t *)(uintptr_t)access, i, item) {
 		const char *name = json_string_value(item);
 
-		if (strcmp(name, right) == 0 || (local && (strcmp(name, "REMOTE_WRITE") == 0 || strcmp(name, "REMOTE_ATOMIC") == 0)))
+		if (strcmp(name, right) == 0 ||
+		    (local && (strcmp(name, "REMOTE_WRITE") == 0 || strcmp(name, "REMOTE_ATOMIC") == 0)))
 			continue;
 		json_array_append(rest, item);
 	}
@@ -168,7 +174,8 @@ static int prove(struct fault *f, json_t **ret, struct error *e)
 	lacks = queried && json_is_array(json_object_get(queried, "access")) && !json_has(queried, "access", right);
 	if (lacks)
 		json_object_set_new(f->state, "lacked", json_true());
-	*ret = json_pack("{s:b,s:O?}", "queried_without", (int)lacks, "access", queried ? json_object_get(queried, "access") : NULL);
+	*ret = json_pack("{s:b,s:O?}", "queried_without", (int)lacks, "access",
+			 queried ? json_object_get(queried, "access") : NULL);
 	json_decref(queried);
 	return lacks;
 }

@@ -7,7 +7,10 @@
 #include "../harness/json.h"
 
 static const struct fault_param params[] = {
-	{ .name = "agent", .type = FAULT_PARAM_AGENT, .required = true, .help = "which agent; clear starts it again, with nothing but its device" },
+	{ .name = "agent",
+	  .type = FAULT_PARAM_AGENT,
+	  .required = true,
+	  .help = "which agent; clear starts it again, with nothing but its device" },
 	{ .name = NULL },
 };
 

@@ -9,7 +9,7 @@
 /* What one of these faults changes, in which transition. */
 struct change {
 	const char *to;
-	const char *attr;    /* of the modify, and of the device's answer */
+	const char *attr; /* of the modify, and of the device's answer */
 	const char *param;
 };
 
@@ -64,25 +64,53 @@ static int prove(struct fault *f, json_t **ret, struct error *e)
 
 static const struct fault_param mtu_params[] = {
 	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "the end that has another path_mtu" },
-	{ .name = "mtu", .type = FAULT_PARAM_INT, .required = true, .min = 256, .max = 4096, .unit = "bytes", .help = "256, 512, 1024, 2048 or 4096" },
+	{ .name = "mtu",
+	  .type = FAULT_PARAM_INT,
+	  .required = true,
+	  .min = 256,
+	  .max = 4096,
+	  .unit = "bytes",
+	  .help = "256, 512, 1024, 2048 or 4096" },
 	{ .name = NULL },
 };
 static const struct fault_param pkey_params[] = {
 	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "the end that uses another P_Key" },
-	{ .name = "index", .type = FAULT_PARAM_INT, .required = true, .min = 0, .max = 65535, .help = "into the port's P_Key table" },
+	{ .name = "index",
+	  .type = FAULT_PARAM_INT,
+	  .required = true,
+	  .min = 0,
+	  .max = 65535,
+	  .help = "into the port's P_Key table" },
 	{ .name = NULL },
 };
 static const struct fault_param rd_params[] = {
-	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "the end that serves fewer READs and atomics at a time" },
-	{ .name = "max_dest_rd_atomic", .type = FAULT_PARAM_INT, .required = true, .min = 0, .max = 255, .help = "than its peer may send" },
+	{ .name = "at",
+	  .type = FAULT_PARAM_END,
+	  .required = true,
+	  .help = "the end that serves fewer READs and atomics at a time" },
+	{ .name = "max_dest_rd_atomic",
+	  .type = FAULT_PARAM_INT,
+	  .required = true,
+	  .min = 0,
+	  .max = 255,
+	  .help = "than its peer may send" },
 	{ .name = NULL },
 };
 
-#define ATTRIBUTE(id, n, text, par, found)                                                                                                                     \
-	const struct fault_ops id = { .name = n, .help = text, .layer = FAULT_VERBS, .blast = FAULT_BLAST_PAIR, .params = par,                                 \
-		                      .proof = "the device's own answer for the attribute differs from the planned value", .detection = found,                 \
-		                      .inject = inject, .prove = prove, .on_modify = on_modify }
+#define ATTRIBUTE(id, n, text, par, found)                                                                                         \
+	const struct fault_ops id = { .name = n,                                                                                   \
+				      .help = text,                                                                                \
+				      .layer = FAULT_VERBS,                                                                        \
+				      .blast = FAULT_BLAST_PAIR,                                                                   \
+				      .params = par,                                                                               \
+				      .proof = "the device's own answer for the attribute differs from the planned value",         \
+				      .detection = found,                                                                          \
+				      .inject = inject,                                                                            \
+				      .prove = prove,                                                                              \
+				      .on_modify = on_modify }
 
-ATTRIBUTE(fault_mtu_mismatch, "mtu_mismatch", "an end is connected with another path_mtu than its peer", mtu_params, fault_detect_nak);
+ATTRIBUTE(fault_mtu_mismatch, "mtu_mismatch", "an end is connected with another path_mtu than its peer", mtu_params,
+	  fault_detect_nak);
 ATTRIBUTE(fault_pkey_index, "pkey_index", "an end uses another entry of the P_Key table", pkey_params, fault_detect_silent);
-ATTRIBUTE(fault_rd_atomic_mismatch, "rd_atomic_mismatch", "an end serves fewer READs and atomics than its peer may send", rd_params, fault_detect_nak);
+ATTRIBUTE(fault_rd_atomic_mismatch, "rd_atomic_mismatch", "an end serves fewer READs and atomics than its peer may send", rd_params,
+	  fault_detect_nak);

@@ -5,7 +5,10 @@
 #include "../harness/json.h"
 
 static const struct fault_param params[] = {
-	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "the end whose CQs hold their events; clear acknowledges them" },
+	{ .name = "at",
+	  .type = FAULT_PARAM_END,
+	  .required = true,
+	  .help = "the end whose CQs hold their events; clear acknowledges them" },
 	{ .name = NULL },
 };
 
@@ -23,7 +26,8 @@ static int each_cq(struct fault *f, const char *op, int64_t *ret_unacked, struct
 		const char *cq = json_str(plan, queues[i]);
 		json_t *reply = NULL;
 
-		if (!cq || (done && cq == done) || (i == 1 && json_equal(json_object_get(plan, queues[0]), json_object_get(plan, queues[1]))))
+		if (!cq || (done && cq == done) ||
+		    (i == 1 && json_equal(json_object_get(plan, queues[0]), json_object_get(plan, queues[1]))))
 			continue;
 		done = cq;
 		rc = f->env->request(f->env->ctl, fault_agent(f, at), json_pack("{s:s,s:s}", "op", op, "cq", cq), &reply, e);

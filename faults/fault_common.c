@@ -47,8 +47,8 @@ const char *fault_pair(const struct fault *f, const char *qp)
 json_t *fault_query(const struct fault *f, const char *qp)
 {
 	json_t *reply = NULL, *queried = NULL;
-	int rc = f->env->request(f->env->ctl, fault_agent(f, qp), json_pack("{s:s,s:s,s:s}", "op", "qp_query", "name", qp, "by", "fault"), &reply,
-	                         NULL);
+	int rc = f->env->request(f->env->ctl, fault_agent(f, qp),
+				 json_pack("{s:s,s:s,s:s}", "op", "qp_query", "name", qp, "by", "fault"), &reply, NULL);
 
 	if (rc == 0)
 		queried = json_incref(json_object_get(reply, "queried"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Faults whose files load and whose cases are skipped with the reason: nothing here injects them yet. Each becomes a file of its own when
- * something does.
+ * Faults whose files load and whose cases are skipped with the reason: nothing here injects them yet. Each becomes a file of its
+ * own when something does.
  */
 #include "fault_common.h"
 
@@ -22,7 +22,12 @@ static const struct fault_param no_params[] = {
 };
 static const struct fault_param cq_params[] = {
 	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "which end" },
-	{ .name = "depth", .type = FAULT_PARAM_INT, .min = 1, .max = 1 << 20, .unit = "entries", .help = "what its CQ has room for" },
+	{ .name = "depth",
+	  .type = FAULT_PARAM_INT,
+	  .min = 1,
+	  .max = 1 << 20,
+	  .unit = "entries",
+	  .help = "what its CQ has room for" },
 	{ .name = NULL },
 };
 static const struct fault_param mr_params[] = {
@@ -47,27 +52,35 @@ static const char *const process_faults[] = { "process-faults", NULL };
 static const char *const ud_needs[] = { "ud", NULL };
 static const char *const wire_needs[] = { "wire", NULL };
 
-#define LATER(id, n, text, lay, bl, par, need, found)                                                                                                          \
-	const struct fault_ops id = { .name = n, .help = text, .layer = lay, .blast = bl, .params = par, .needs = need,                                        \
-		                      .proof = "nothing yet: cases with it are skipped", .detection = found }
+#define LATER(id, n, text, lay, bl, par, need, found)                                                                              \
+	const struct fault_ops id = { .name = n,                                                                                   \
+				      .help = text,                                                                                \
+				      .layer = lay,                                                                                \
+				      .blast = bl,                                                                                 \
+				      .params = par,                                                                               \
+				      .needs = need,                                                                               \
+				      .proof = "nothing yet: cases with it are skipped",                                           \
+				      .detection = found }
 
-LATER(fault_address_moved, "address_moved", "an end's address moves to another GID index", FAULT_LINK, FAULT_BLAST_DEVICE, end_only, link_faults,
-      fault_detect_silent);
-LATER(fault_agent_restarted, "agent_restarted", "an agent is killed and started again at once", FAULT_PROCESS, FAULT_BLAST_PAIR, agent_only,
-      process_faults, fault_detect_silent);
-LATER(fault_ah_destroyed, "ah_destroyed", "an address handle goes away under posted sends", FAULT_VERBS, FAULT_BLAST_PAIR, end_only, ud_needs,
-      fault_detect_local);
-LATER(fault_controller_killed, "controller_killed", "the controller is killed in the middle of a case", FAULT_PROCESS, FAULT_BLAST_LINK, no_params,
-      process_faults, fault_detect_none);
-LATER(fault_cq_swapped, "cq_swapped", "a QP's queues complete into each other's CQ", FAULT_VERBS, FAULT_BLAST_PAIR, end_only, attribute_faults,
-      fault_detect_none);
-LATER(fault_cq_too_small, "cq_too_small", "a CQ has less room than its queues need", FAULT_VERBS, FAULT_BLAST_PAIR, cq_params, attribute_faults,
-      fault_detect_local);
-LATER(fault_device_recreated, "device_recreated", "a device goes away and comes back with QPNs from the start", FAULT_LINK, FAULT_BLAST_DEVICE,
-      device_only, link_faults, fault_detect_silent);
+LATER(fault_address_moved, "address_moved", "an end's address moves to another GID index", FAULT_LINK, FAULT_BLAST_DEVICE, end_only,
+      link_faults, fault_detect_silent);
+LATER(fault_agent_restarted, "agent_restarted", "an agent is killed and started again at once", FAULT_PROCESS, FAULT_BLAST_PAIR,
+      agent_only, process_faults, fault_detect_silent);
+LATER(fault_ah_destroyed, "ah_destroyed", "an address handle goes away under posted sends", FAULT_VERBS, FAULT_BLAST_PAIR, end_only,
+      ud_needs, fault_detect_local);
+LATER(fault_controller_killed, "controller_killed", "the controller is killed in the middle of a case", FAULT_PROCESS,
+      FAULT_BLAST_LINK, no_params, process_faults, fault_detect_none);
+LATER(fault_cq_swapped, "cq_swapped", "a QP's queues complete into each other's CQ", FAULT_VERBS, FAULT_BLAST_PAIR, end_only,
+      attribute_faults, fault_detect_none);
+LATER(fault_cq_too_small, "cq_too_small", "a CQ has less room than its queues need", FAULT_VERBS, FAULT_BLAST_PAIR, cq_params,
+      attribute_faults, fault_detect_local);
+LATER(fault_device_recreated, "device_recreated", "a device goes away and comes back with QPNs from the start", FAULT_LINK,
+      FAULT_BLAST_DEVICE, device_only, link_faults, fault_detect_silent);
 LATER(fault_mr_shrunk, "mr_shrunk", "an MR is registered anew, shorter", FAULT_VERBS, FAULT_BLAST_PAIR, mr_params, attribute_faults,
       fault_detect_nak);
-LATER(fault_neighbour, "neighbour", "an end's neighbour entry points to another link address", FAULT_LINK, FAULT_BLAST_DEVICE, neighbour_params,
-      link_faults, fault_detect_silent);
-LATER(fault_srq_dry, "srq_dry", "an SRQ gets no more receives", FAULT_VERBS, FAULT_BLAST_PAIR, srq_params, attribute_faults, fault_detect_rnr);
-LATER(fault_wire_killed, "wire_killed", "the wire process is killed", FAULT_PROCESS, FAULT_BLAST_LINK, no_params, wire_needs, fault_detect_silent);
+LATER(fault_neighbour, "neighbour", "an end's neighbour entry points to another link address", FAULT_LINK, FAULT_BLAST_DEVICE,
+      neighbour_params, link_faults, fault_detect_silent);
+LATER(fault_srq_dry, "srq_dry", "an SRQ gets no more receives", FAULT_VERBS, FAULT_BLAST_PAIR, srq_params, attribute_faults,
+      fault_detect_rnr);
+LATER(fault_wire_killed, "wire_killed", "the wire process is killed", FAULT_PROCESS, FAULT_BLAST_LINK, no_params, wire_needs,
+      fault_detect_silent);

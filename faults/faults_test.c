@@ -14,8 +14,8 @@
 
 struct world {
 	json_t *plan, *qp, *counters, *remembered, *device, *reply, *netem;
-	json_t *asked;      /* every request */
-	json_t *commands;   /* every lab command */
+	json_t *asked;    /* every request */
+	json_t *commands; /* every lab command */
 	unsigned wc, posts, released, resumed, exchanged, renewed, restarted;
 	uint64_t timer_ns;
 	const char *status;
@@ -159,11 +159,12 @@ static int w_mr_renew(void *ctl, const char *mr, const json_t *access, struct er
 static void world_init(struct world *w)
 {
 	*w = (struct world){
-		.plan = json_pack("{s:[{s:s,s:s,s:s,s:s,s:s,s:s,s:{s:[s,s]}},{s:s,s:s,s:s,s:s,s:s,s:s,s:{s:[s,s]}}],s:[{s:s,s:s,s:[s,s]}]}", "qps",
-		                  "name", "p.a", "pair", "p", "agent", "a", "peer", "p.b", "send_cq", "ac", "recv_cq", "ac", "attr", "access",
-		                  "REMOTE_WRITE", "REMOTE_READ", "name", "p.b", "pair", "p", "agent", "b", "peer", "p.a", "send_cq", "bs",
-		                  "recv_cq", "br", "attr", "access", "REMOTE_WRITE", "REMOTE_READ", "mrs", "name", "p.b.mem", "agent", "b",
-		                  "access", "LOCAL_WRITE", "REMOTE_WRITE"),
+		.plan = json_pack(
+			"{s:[{s:s,s:s,s:s,s:s,s:s,s:s,s:{s:[s,s]}},{s:s,s:s,s:s,s:s,s:s,s:s,s:{s:[s,s]}}],s:[{s:s,s:s,s:[s,s]}]}",
+			"qps", "name", "p.a", "pair", "p", "agent", "a", "peer", "p.b", "send_cq", "ac", "recv_cq", "ac", "attr",
+			"access", "REMOTE_WRITE", "REMOTE_READ", "name", "p.b", "pair", "p", "agent", "b", "peer", "p.a", "send_cq",
+			"bs", "recv_cq", "br", "attr", "access", "REMOTE_WRITE", "REMOTE_READ", "mrs", "name", "p.b.mem", "agent",
+			"b", "access", "LOCAL_WRITE", "REMOTE_WRITE"),
 		.qp = json_pack("{s:{s:s},s:{s:s}}", "p.a", "state", "RTS", "p.b", "state", "RTS"),
 		.counters = json_pack("{s:i,s:i}", "send_rnr_err", 5, "rcvd_rnr_err", 5),
 		.remembered = json_object(),
@@ -172,9 +173,23 @@ static void world_init(struct world *w)
 		.netem = json_array(),
 		.asked = json_array(),
 		.commands = json_array(),
-		.env = { .request = w_request, .lab = w_lab, .device = w_device, .plan = w_plan, .peer = w_peer, .qp = w_qp, .remembered = w_remembered,
-		         .counters = w_counters, .release_receives = w_release, .resume_connect = w_resume, .exchange = w_exchange, .timer = w_timer,
-		         .wc_count = w_wc_count, .posts_since = w_posts_since, .signal = w_signal, .restart = w_restart, .mr_renew = w_mr_renew },
+		.env = { .request = w_request,
+			 .lab = w_lab,
+			 .device = w_device,
+			 .plan = w_plan,
+			 .peer = w_peer,
+			 .qp = w_qp,
+			 .remembered = w_remembered,
+			 .counters = w_counters,
+			 .release_receives = w_release,
+			 .resume_connect = w_resume,
+			 .exchange = w_exchange,
+			 .timer = w_timer,
+			 .wc_count = w_wc_count,
+			 .posts_since = w_posts_since,
+			 .signal = w_signal,
+			 .restart = w_restart,
+			 .mr_renew = w_mr_renew },
 	};
 	w->env.ctl = w;
 }
@@ -245,11 +260,40 @@ static void the_table_is_sorted_and_found(void)
 static void every_name_of_the_design_is_there(void)
 {
 	static const char *const names[] = {
-		"missing_receive", "late_receive", "peer_held", "psn_mismatch", "pkey_index", "stale_peer", "wrong_gid", "mtu_mismatch",
-		"rd_atomic_mismatch", "mr_deregistered", "mr_shrunk", "memory_replaced", "access_revoked", "cq_swapped", "cq_too_small", "srq_dry",
-		"qp_error", "qp_destroyed", "qp_reset", "ah_destroyed", "events_unacknowledged", "netem", "link_down", "address_removed",
-		"address_moved", "mtu_shrunk", "neighbour", "device_recreated", "wire", "agent_killed", "agent_frozen", "agent_restarted",
-		"controller_killed", "wire_killed",
+		"missing_receive",
+		"late_receive",
+		"peer_held",
+		"psn_mismatch",
+		"pkey_index",
+		"stale_peer",
+		"wrong_gid",
+		"mtu_mismatch",
+		"rd_atomic_mismatch",
+		"mr_deregistered",
+		"mr_shrunk",
+		"memory_replaced",
+		"access_revoked",
+		"cq_swapped",
+		"cq_too_small",
+		"srq_dry",
+		"qp_error",
+		"qp_destroyed",
+		"qp_reset",
+		"ah_destroyed",
+		"events_unacknowledged",
+		"netem",
+		"link_down",
+		"address_removed",
+		"address_moved",
+		"mtu_shrunk",
+		"neighbour",
+		"device_recreated",
+		"wire",
+		"agent_killed",
+		"agent_frozen",
+		"agent_restarted",
+		"controller_killed",
+		"wire_killed",
 	};
 
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -259,7 +303,7 @@ static void every_name_of_the_design_is_there(void)
 static void param_is_complete(const struct fault_ops *ops, const struct fault_param *p)
 {
 	bool ok = p->type > FAULT_PARAM_INVALID && p->type < NUM_FAULT_PARAM_TYPES && p->help && p->help[0] && p->min <= p->max &&
-	          (p->type == FAULT_PARAM_ENUM) == (p->values != NULL);
+		  (p->type == FAULT_PARAM_ENUM) == (p->values != NULL);
 
 	if (!ok)
 		printf("\n%s.%s is not complete\n", ops->name, p->name);
@@ -279,7 +323,8 @@ static void every_row_is_complete(void)
 		CU_ASSERT_PTR_NOT_NULL_FATAL(ops->detection);
 		for (const struct fault_param *p = ops->params; p->name; p++)
 			param_is_complete(ops, p);
-		/* What cannot be injected must say what it lacks, so that its cases are skipped; what can must be able to show it. */
+		/* What cannot be injected must say what it lacks, so that its cases are skipped; what can must be able to show it.
+		 */
 		if (!ops->inject)
 			CU_ASSERT(ops->needs && ops->needs[0]);
 		if (ops->inject)
@@ -436,7 +481,7 @@ static void psn_mismatch_changes_what_the_peer_is_told(void)
 {
 	static const struct {
 		const char *args;
-		int told;     /* of a PSN 0x10 */
+		int told; /* of a PSN 0x10 */
 	} rows[] = {
 		{ "{'at':'p.a','ahead':3}", 0x0d },
 		{ "{'at':'p.a','behind':3}", 0x13 },
@@ -645,9 +690,12 @@ static void netem_writes_its_command_and_counts(void)
 		const char *args, *command, *shown;
 		int fired;
 	} rows[] = {
-		{ "{'at':'p.a','loss':'5%'}", "tc qdisc replace dev v0 root netem limit 100000 loss 5%", "[{'kind':'netem','drops':2,'packets':9}]", 1 },
-		{ "{'at':'p.a','loss':'5%'}", "tc qdisc replace dev v0 root netem limit 100000 loss 5%", "[{'kind':'netem','drops':0,'packets':9}]", 0 },
-		{ "{'at':'p.a','delay':20000000,'jitter':1000000}", "tc qdisc replace dev v0 root netem limit 100000 delay 20000us 1000us",
+		{ "{'at':'p.a','loss':'5%'}", "tc qdisc replace dev v0 root netem limit 100000 loss 5%",
+		  "[{'kind':'netem','drops':2,'packets':9}]", 1 },
+		{ "{'at':'p.a','loss':'5%'}", "tc qdisc replace dev v0 root netem limit 100000 loss 5%",
+		  "[{'kind':'netem','drops':0,'packets':9}]", 0 },
+		{ "{'at':'p.a','delay':20000000,'jitter':1000000}",
+		  "tc qdisc replace dev v0 root netem limit 100000 delay 20000us 1000us",
 		  "[{'kind':'netem','drops':0,'packets':1}]", 1 },
 		{ "{'at':'p.a','delay':20000000}", "tc qdisc replace dev v0 root netem limit 100000 delay 20000us",
 		  "[{'kind':'noqueue'},{'kind':'netem','drops':0,'packets':0}]", 0 },

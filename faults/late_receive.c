@@ -9,7 +9,12 @@
 
 static const struct fault_param params[] = {
 	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "the end whose receives come late" },
-	{ .name = "by", .type = FAULT_PARAM_DURATION, .required = true, .min = 1000, .max = 60000000000LL, .unit = "duration",
+	{ .name = "by",
+	  .type = FAULT_PARAM_DURATION,
+	  .required = true,
+	  .min = 1000,
+	  .max = 60000000000LL,
+	  .unit = "duration",
 	  .help = "how long after its peer's first post" },
 	{ .name = NULL },
 };
@@ -84,8 +89,8 @@ static int prove(struct fault *f, json_t **ret, struct error *e)
 
 	if (json_str(f->state, "failed"))
 		return error_set(e, -5, "%s", json_str(f->state, "failed"));
-	*ret = json_pack("{s:I,s:I,s:I}", "rnr_counters", (json_int_t)naks, "waiting_when_released", (json_int_t)posted, "completed_before",
-	                 (json_int_t)early);
+	*ret = json_pack("{s:I,s:I,s:I}", "rnr_counters", (json_int_t)naks, "waiting_when_released", (json_int_t)posted,
+			 "completed_before", (json_int_t)early);
 	return naks > 0 || (json_object_get(f->state, "released") && posted > 0 && early == 0);
 }
 

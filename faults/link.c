@@ -13,8 +13,8 @@ static const char *netdev(const struct fault *f)
 	return json_str(f->env->device(f->env->ctl, fault_agent(f, fault_arg(f, "at"))), "netdev");
 }
 
-/* One command of ip about the end's device, whose name goes between before and after. What a device is, is asked with `addr show`: after a `link
- * show` an ip that is kept open for many commands leaves the addresses out of its later answers. */
+/* One command of ip about the end's device, whose name goes between before and after. What a device is, is asked with `addr show`:
+ * after a `link show` an ip that is kept open for many commands leaves the addresses out of its later answers. */
 static int ip(struct fault *f, const char *before, const char *after, json_t **ret_out, struct error *e)
 {
 	const char *dev = netdev(f);
@@ -34,7 +34,7 @@ static const json_t *first(const json_t *list)
 	size_t i;
 
 	/* iproute2 fills up with empty objects for what it filtered out. */
-	json_array_foreach ((json_t *)(uintptr_t)list, i, item)
+	json_array_foreach((json_t *)(uintptr_t)list, i, item)
 		if (json_object_size(item))
 			return item;
 	return NULL;
@@ -62,7 +62,7 @@ static int neighbours_restore(struct fault *f, struct error *e)
 	size_t i;
 	int rc = 0;
 
-	json_array_foreach (json_object_get(f->state, "neigh"), i, n) {
+	json_array_foreach(json_object_get(f->state, "neigh"), i, n) {
 		char what[160], dev[96];
 
 		if (rc || !json_str(n, "dst") || !json_str(n, "lladdr"))
@@ -136,7 +136,7 @@ static bool has_ipv6(struct fault *f)
 
 	if (ip(f, "addr show dev", "", &shown, NULL))
 		return false;
-	json_array_foreach (json_object_get(first(shown), "addr_info"), i, info)
+	json_array_foreach(json_object_get(first(shown), "addr_info"), i, info)
 		found = found || (json_str(info, "family") && strcmp(json_str(info, "family"), "inet6") == 0);
 	json_decref(shown);
 	return found;
@@ -158,7 +158,8 @@ static int mtu_clear(struct fault *f, struct error *e)
 {
 	int rc = mtu_set(f, json_int(f->state, "before", 1500), e);
 
-	/* Below its minimum IPv6 leaves the device; back above, it comes with its defaults, which a lab without IPv6 does not want. */
+	/* Below its minimum IPv6 leaves the device; back above, it comes with its defaults, which a lab without IPv6 does not want.
+	 */
 	if (!rc && json_int(f->args, "mtu", 0) < IPV6_MIN_MTU && !json_bool(f->state, "ipv6", true)) {
 		rc = ip(f, "link set dev", "addrgenmode none", NULL, e);
 		if (!rc)
@@ -188,7 +189,7 @@ static int address_inject(struct fault *f, struct error *e)
 
 	if (rc)
 		return rc;
-	json_array_foreach (json_object_get(first(shown), "addr_info"), i, info)
+	json_array_foreach(json_object_get(first(shown), "addr_info"), i, info)
 		if (json_str(info, "family") && strcmp(json_str(info, "family"), "inet") == 0 && !text[0])
 			snprintf(text, sizeof text, "%s/%lld", json_str(info, "local"), (long long)json_int(info, "prefixlen", 32));
 	json_decref(shown);
@@ -220,13 +221,14 @@ static int address_prove(struct fault *f, json_t **ret, struct error *e)
 	size_t i;
 	int rc = f->active ? ip(f, "addr show dev", "", &shown, e) : -1;
 
-	json_array_foreach (json_object_get(first(shown), "addr_info"), i, info) {
+	json_array_foreach(json_object_get(first(shown), "addr_info"), i, info) {
 		const char *local = json_str(info, "local"), *gone = json_str(f->state, "address");
 
 		there = there || (local && gone && strncmp(local, gone, strlen(local)) == 0 && gone[strlen(local)] == '/');
 	}
 	json_decref(shown);
-	*ret = json_pack("{s:s,s:b}", "address", json_str(f->state, "address") ? json_str(f->state, "address") : "", "there", (int)there);
+	*ret = json_pack("{s:s,s:b}", "address", json_str(f->state, "address") ? json_str(f->state, "address") : "", "there",
+			 (int)there);
 	return rc == 0 && !there;
 }
 
@@ -236,7 +238,13 @@ static const struct fault_param end_params[] = {
 };
 static const struct fault_param mtu_params[] = {
 	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "the end whose device it is" },
-	{ .name = "mtu", .type = FAULT_PARAM_INT, .required = true, .min = 576, .max = 65535, .unit = "bytes", .help = "of its frames' payload" },
+	{ .name = "mtu",
+	  .type = FAULT_PARAM_INT,
+	  .required = true,
+	  .min = 576,
+	  .max = 65535,
+	  .unit = "bytes",
+	  .help = "of its frames' payload" },
 	{ .name = NULL },
 };
 

@@ -30,7 +30,8 @@ static int inject(struct fault *f, struct error *e)
 	char mr[160];
 	json_t *reply = NULL;
 	int rc = f->env->request(f->env->ctl, fault_agent(f, at),
-	                         json_pack("{s:s,s:s,s:s}", "op", "destroy", "type", "mr", "name", mr_name(f, mr, sizeof mr)), &reply, e);
+				 json_pack("{s:s,s:s,s:s}", "op", "destroy", "type", "mr", "name", mr_name(f, mr, sizeof mr)),
+				 &reply, e);
 
 	if (rc == 0)
 		json_object_set_new(f->state, "life", json_integer(json_int(reply, "life", 0)));

@@ -13,8 +13,18 @@
 static const struct fault_param params[] = {
 	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "the end whose outgoing packets pass through" },
 	{ .name = "loss", .type = FAULT_PARAM_PERCENT, .help = "of the packets that vanish" },
-	{ .name = "delay", .type = FAULT_PARAM_DURATION, .min = 1000, .max = 60000000000LL, .unit = "duration", .help = "that each packet waits" },
-	{ .name = "jitter", .type = FAULT_PARAM_DURATION, .min = 1000, .max = 60000000000LL, .unit = "duration", .help = "by which delay varies" },
+	{ .name = "delay",
+	  .type = FAULT_PARAM_DURATION,
+	  .min = 1000,
+	  .max = 60000000000LL,
+	  .unit = "duration",
+	  .help = "that each packet waits" },
+	{ .name = "jitter",
+	  .type = FAULT_PARAM_DURATION,
+	  .min = 1000,
+	  .max = 60000000000LL,
+	  .unit = "duration",
+	  .help = "by which delay varies" },
 	{ .name = "duplicate", .type = FAULT_PARAM_PERCENT, .help = "of the packets that come twice" },
 	{ .name = "reorder", .type = FAULT_PARAM_PERCENT, .help = "of the packets that overtake delayed ones" },
 	{ .name = "corrupt", .type = FAULT_PARAM_PERCENT, .help = "of the packets that get a wrong bit" },
@@ -90,7 +100,7 @@ static const json_t *find_netem(const json_t *shown)
 	const json_t *q;
 	size_t i;
 
-	json_array_foreach ((json_t *)(uintptr_t)shown, i, q) {
+	json_array_foreach((json_t *)(uintptr_t)shown, i, q) {
 		const char *kind = json_str(q, "kind");
 
 		if (kind && strcmp(kind, "netem") == 0)
@@ -144,7 +154,8 @@ static int prove(struct fault *f, json_t **ret, struct error *e)
 
 static enum detection detection(const json_t *args)
 {
-	return json_object_get(args, "loss") || json_object_get(args, "delay") || json_object_get(args, "args") ? DETECTION_SILENT : DETECTION_NONE;
+	return json_object_get(args, "loss") || json_object_get(args, "delay") || json_object_get(args, "args") ? DETECTION_SILENT
+														: DETECTION_NONE;
 }
 
 const struct fault_ops fault_netem = {

@@ -10,7 +10,11 @@ static const char *const states[] = { "RESET", "INIT", "RTR", NULL };
 
 static const struct fault_param params[] = {
 	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "the end that stays behind" },
-	{ .name = "in", .type = FAULT_PARAM_ENUM, .required = true, .values = states, .help = "the state it is held in; clear lets it go on" },
+	{ .name = "in",
+	  .type = FAULT_PARAM_ENUM,
+	  .required = true,
+	  .values = states,
+	  .help = "the state it is held in; clear lets it go on" },
 	{ .name = NULL },
 };
 

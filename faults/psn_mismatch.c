@@ -11,8 +11,18 @@
 
 static const struct fault_param params[] = {
 	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "the end whose sends are ahead or behind" },
-	{ .name = "ahead", .type = FAULT_PARAM_INT, .min = 1, .max = PSN_MASK, .unit = "packets", .help = "of what its peer expects" },
-	{ .name = "behind", .type = FAULT_PARAM_INT, .min = 1, .max = PSN_MASK, .unit = "packets", .help = "what its peer expects" },
+	{ .name = "ahead",
+	  .type = FAULT_PARAM_INT,
+	  .min = 1,
+	  .max = PSN_MASK,
+	  .unit = "packets",
+	  .help = "of what its peer expects" },
+	{ .name = "behind",
+	  .type = FAULT_PARAM_INT,
+	  .min = 1,
+	  .max = PSN_MASK,
+	  .unit = "packets",
+	  .help = "what its peer expects" },
 	{ .name = NULL },
 };
 
@@ -62,7 +72,7 @@ static int prove(struct fault *f, json_t **ret, struct error *e)
 
 	(void)e;
 	*ret = json_pack("{s:I,s:I,s:I}", "sq_psn", (json_int_t)sends, "peer_rq_psn", (json_int_t)expects, "asked_distance",
-	                 (json_int_t)distance(f->args));
+			 (json_int_t)distance(f->args));
 	return sends >= 0 && expects >= 0 && ((sends - expects) & PSN_MASK) == distance(f->args);
 }
 

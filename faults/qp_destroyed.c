@@ -13,7 +13,8 @@ static int inject(struct fault *f, struct error *e)
 {
 	const char *at = fault_arg(f, "at");
 	json_t *reply = NULL;
-	int rc = f->env->request(f->env->ctl, fault_agent(f, at), json_pack("{s:s,s:s,s:s}", "op", "destroy", "type", "qp", "name", at), &reply, e);
+	int rc = f->env->request(f->env->ctl, fault_agent(f, at),
+				 json_pack("{s:s,s:s,s:s}", "op", "destroy", "type", "qp", "name", at), &reply, e);
 
 	if (rc == 0)
 		json_object_set_new(f->state, "life", json_integer(json_int(reply, "life", 0)));

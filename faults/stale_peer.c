@@ -70,13 +70,14 @@ static int prove(struct fault *f, json_t **ret, struct error *e)
 		fired = fired || device_has(rtr, "dest_qpn", json_int(told, "qpn", 0));
 	if (wants(f, "psn") && json_int(truth, "psn", 0) != json_int(told, "psn", 0))
 		fired = fired || device_has(rtr, "rq_psn", json_int(told, "psn", 0));
-	if (wants(f, "gid") && json_object_get(truth, "gid") && !json_equal(json_object_get(truth, "gid"), json_object_get(told, "gid")))
+	if (wants(f, "gid") && json_object_get(truth, "gid") &&
+	    !json_equal(json_object_get(truth, "gid"), json_object_get(told, "gid")))
 		fired = true;
 	if (wants(f, "keys") && told && !json_equal(json_object_get(truth, "keys"), json_object_get(told, "keys")))
 		fired = true;
 	*ret = json_pack("{s:I,s:I,s:I,s:I,s:I}", "told_qpn", (json_int_t)json_int(told, "qpn", -1), "peer_qpn",
-	                 (json_int_t)json_int(truth, "qpn", -1), "device_dest_qpn", (json_int_t)json_int(rtr, "dest_qpn", -1), "told_psn",
-	                 (json_int_t)json_int(told, "psn", -1), "peer_psn", (json_int_t)json_int(truth, "psn", -1));
+			 (json_int_t)json_int(truth, "qpn", -1), "device_dest_qpn", (json_int_t)json_int(rtr, "dest_qpn", -1),
+			 "told_psn", (json_int_t)json_int(told, "psn", -1), "peer_psn", (json_int_t)json_int(truth, "psn", -1));
 	return fired;
 }
 

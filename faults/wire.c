@@ -7,13 +7,20 @@
 
 #include "../harness/json.h"
 
-static const char *const actions[] = { "drop", "hold", "delay", "duplicate", "reorder", "corrupt", "truncate", "rewrite", "replay", "forge",
-	                               "blackhole", NULL };
+static const char *const actions[] = { "drop",     "hold",    "delay",  "duplicate", "reorder",   "corrupt",
+				       "truncate", "rewrite", "replay", "forge",     "blackhole", NULL };
 
 static const struct fault_param params[] = {
-	{ .name = "match", .type = FAULT_PARAM_MAP, .help = "which packets: from, pair, class, opcode, size, psn, nth, transmission, every" },
+	{ .name = "match",
+	  .type = FAULT_PARAM_MAP,
+	  .help = "which packets: from, pair, class, opcode, size, psn, nth, transmission, every" },
 	{ .name = "action", .type = FAULT_PARAM_ENUM, .required = true, .values = actions, .help = "what is done to them" },
-	{ .name = "by", .type = FAULT_PARAM_DURATION, .min = 1, .max = 60000000000LL, .unit = "duration", .help = "how long a packet waits" },
+	{ .name = "by",
+	  .type = FAULT_PARAM_DURATION,
+	  .min = 1,
+	  .max = 60000000000LL,
+	  .unit = "duration",
+	  .help = "how long a packet waits" },
 	{ .name = "times", .type = FAULT_PARAM_INT, .min = 1, .max = 1000000, .unit = "packets", .help = "how many at most" },
 	{ .name = "rewrite", .type = FAULT_PARAM_MAP, .help = "header fields given anew; the ICRC is mended" },
 	{ .name = "forge", .type = FAULT_PARAM_MAP, .help = "the packet that is made" },
@@ -28,7 +35,7 @@ static int check(const json_t *args, struct error *e)
 	const char *action = json_str(args, "action"), *key;
 	json_t *value;
 
-	json_object_foreach (json_object_get(args, "match"), key, value) {
+	json_object_foreach(json_object_get(args, "match"), key, value) {
 		size_t i = 0;
 
 		while (match_keys[i] && strcmp(match_keys[i], key) != 0)

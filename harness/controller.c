@@ -16,8 +16,8 @@
 #include "names.h"
 #include "units.h"
 
-int controller_new(sd_event *loop, struct lab *lab, const struct lab_lane *lane, const struct controller_options *o, struct controller **ret,
-                   struct error *e)
+int controller_new(sd_event *loop, struct lab *lab, const struct lab_lane *lane, const struct controller_options *o,
+		   struct controller **ret, struct error *e)
 {
 	struct controller *c = calloc(1, sizeof *c);
 
@@ -95,7 +95,8 @@ static int run_new(struct controller *c, const char *case_dir, struct case_run *
 		goto free_run;
 	}
 	snprintf(path, sizeof path, "%s/observations.jsonl", case_dir);
-	rc = recorder_open(&(struct recorder_options){ .path = path, .clk = c->clk, .boot = c->lane.boot, .lane = c->lane.lane }, &r->rec, e);
+	rc = recorder_open(&(struct recorder_options){ .path = path, .clk = c->clk, .boot = c->lane.boot, .lane = c->lane.lane },
+			   &r->rec, e);
 	if (rc)
 		goto free_run;
 	c->run = r;
@@ -113,8 +114,9 @@ static void hello(struct case_run *r)
 
 	if (uname(&u) != 0)
 		snprintf(u.release, sizeof u.release, "?");
-	case_record(r, "controller", json_pack("{s:s,s:s,s:s,s:s,s:o,s:i,s:i}", "kind", "hello", "case", r->id, "lab", lab ? lab->ops->name : "none",
-	                                       "kernel", u.release, "seed", json_hex(r->seed), "protocol", 1, "pid", (int)getpid()));
+	case_record(r, "controller",
+		    json_pack("{s:s,s:s,s:s,s:s,s:o,s:i,s:i}", "kind", "hello", "case", r->id, "lab", lab ? lab->ops->name : "none",
+			      "kernel", u.release, "seed", json_hex(r->seed), "protocol", 1, "pid", (int)getpid()));
 }
 
 /* What the agent said when it started, which may have been for another case. */
@@ -143,15 +145,15 @@ int agents_open(struct case_run *r, const char *name, struct error *e)
 	struct ctl_agent *a;
 	int rc;
 
-	DL_FOREACH (r->c->agents, a) {
+	DL_FOREACH(r->c->agents, a) {
 		json_t *req;
 
 		if (!a->name[0] || (name && strcmp(a->name, name) != 0))
 			continue;
 		hello_of(r, a);
 		ops_add(&ops, a->name, json_pack("{s:s,s:o}", "op", "seed", "seed", json_hex(r->seed)));
-		req = json_pack("{s:s,s:o,s:s,s:i}", "op", "device_open", "name", json_sprintf("dev.%s", a->name), "device", a->lab_device->rdma,
-		                "port", a->lab_device->port);
+		req = json_pack("{s:s,s:o,s:s,s:i}", "op", "device_open", "name", json_sprintf("dev.%s", a->name), "device",
+				a->lab_device->rdma, "port", a->lab_device->port);
 		json_object_set_new(req, "gid_index", json_integer(gid_index_of(a->lab_device)));
 		ops_add(&ops, a->name, req);
 	}
@@ -170,13 +172,13 @@ static bool requirements_hold(struct case_run *r, const char *case_dir)
 	char why[256] = "", path[4096];
 	bool ok;
 
-	DL_FOREACH (r->c->agents, a)
+	DL_FOREACH(r->c->agents, a)
 		if (a->name[0] && !caps)
 			caps = json_object_get(a->hello, "caps");
 	if (uname(&u) != 0)
 		return true;
-	env = json_pack("{s:s,s:s,s:b,s:O?}", "kernel", u.release, "lab", lab ? lab->ops->name : "none", "guest", getenv("QPDRILL_GUEST") != NULL,
-	                "caps", caps);
+	env = json_pack("{s:s,s:s,s:b,s:O?}", "kernel", u.release, "lab", lab ? lab->ops->name : "none", "guest",
+			getenv("QPDRILL_GUEST") != NULL, "caps", caps);
 	ok = capability_check(json_object_get(r->plan, "requires"), env, why, sizeof why);
 	json_decref(env);
 	if (ok)
@@ -250,7 +252,7 @@ static void run_steps(struct case_run *r)
 	size_t i;
 
 	r->end_ns = budget ? now_ns() + budget : 0;
-	json_array_foreach (json_object_get(r->plan, "steps"), i, step)
+	json_array_foreach(json_object_get(r->plan, "steps"), i, step)
 		step_run(r, step);
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs one planned case in this kernel: starts or reuses agents, carries connection data between them, runs the steps, writes every record to
- * observations.jsonl at once. It decides nothing about right and wrong: model_expect() tells it when to stop waiting.
+ * Runs one planned case in this kernel: starts or reuses agents, carries connection data between them, runs the steps, writes every
+ * record to observations.jsonl at once. It decides nothing about right and wrong: model_expect() tells it when to stop waiting.
  *
- * Straight-line code over loop_wait(); each wait has a deadline. One file per group of steps (step_*.c), each step one row of a const table.
+ * Straight-line code over loop_wait(); each wait has a deadline. One file per group of steps (step_*.c), each step one row of a
+ * const table.
  */
 #ifndef QD_CONTROLLER_H
 #define QD_CONTROLLER_H
@@ -17,11 +18,11 @@
 #include "profile.h"
 
 struct controller_options {
-	const char *agent_path;               /* the qpdrill-agent binary */
-	const char *const *launch;            /* prefix argv before it, NULL-terminated, or NULL */
-	const struct profile *profile;        /* may be NULL */
-	const bool *stop;                     /* as in executor.h; may be NULL */
-	bool keep;                            /* leave the state of a failed case up: no release, no lab undo */
+	const char *agent_path;        /* the qpdrill-agent binary */
+	const char *const *launch;     /* prefix argv before it, NULL-terminated, or NULL */
+	const struct profile *profile; /* may be NULL */
+	const bool *stop;              /* as in executor.h; may be NULL */
+	bool keep;                     /* leave the state of a failed case up: no release, no lab undo */
 	/* Progress: called when a step begins. May be NULL. */
 	void (*on_step)(void *user, const char *case_id, int step, const char *what);
 	void *user;
@@ -31,9 +32,9 @@ struct controller;
 
 /* One per lane. lane is borrowed. Agents are kept between cases while they come back clean. */
 int controller_new(sd_event *loop, struct lab *lab, const struct lab_lane *lane, const struct controller_options *o,
-                   struct controller **ret, struct error *e);
-/* Runs case_dir/plan.json and writes case_dir/observations.jsonl. 0 when the case ran to its end, whatever came out; negative errno when the
- * harness itself could not (recorded as well, so that the verdict says `error`). */
+		   struct controller **ret, struct error *e);
+/* Runs case_dir/plan.json and writes case_dir/observations.jsonl. 0 when the case ran to its end, whatever came out; negative errno
+ * when the harness itself could not (recorded as well, so that the verdict says `error`). */
 int controller_run_case(struct controller *c, const char *case_dir, struct error *e);
 void controller_free(struct controller *c);
 

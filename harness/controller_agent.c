@@ -16,7 +16,7 @@
 #include "log.h"
 #include "units.h"
 
-#define HELLO_NS (20 * NSEC_PER_SEC)     /* a launcher may be slow: ssh, srun, an emulated machine */
+#define HELLO_NS (20 * NSEC_PER_SEC) /* a launcher may be slow: ssh, srun, an emulated machine */
 #define RELEASE_NS (10 * NSEC_PER_SEC)
 #define EXIT_NS (2 * NSEC_PER_SEC)
 #define PROTOCOL 1
@@ -44,7 +44,7 @@ static void on_reply(struct ctl_agent *a, json_t *value)
 	int64_t id = json_int(value, "id", -1);
 	struct request *q;
 
-	DL_FOREACH (a->pending, q) {
+	DL_FOREACH(a->pending, q) {
 		if (q->id == id && !q->done) {
 			answer(q, (int)json_int(value, "rc", 0), value);
 			return;
@@ -98,9 +98,10 @@ static void on_text(void *user, const char *text)
 	a->spoilt = true;
 	log_warn("agent %s wrote a line that is no JSON: %s", a->name, shown);
 	if (r)
-		case_note(r, "controller", NULL, json_pack("{s:s,s:o,s:i,s:b}", "kind", "lost", "what",
-		                                           json_sprintf("agent %s wrote a line that is no JSON: %s", a->name, shown),
-		                                           "count", 1, "error", 1));
+		case_note(r, "controller", NULL,
+			  json_pack("{s:s,s:o,s:i,s:b}", "kind", "lost", "what",
+				    json_sprintf("agent %s wrote a line that is no JSON: %s", a->name, shown), "count", 1, "error",
+				    1));
 }
 
 static void on_end(void *user, int err)
@@ -109,7 +110,7 @@ static void on_end(void *user, int err)
 	struct request *q;
 
 	a->ended = a->spoilt = true;
-	DL_FOREACH (a->pending, q)
+	DL_FOREACH(a->pending, q)
 		if (!q->done)
 			answer(q, -EPIPE, NULL);
 	if (err)
@@ -175,9 +176,9 @@ void agent_end(struct ctl_agent *a, uint64_t grace_ns)
 	if (a->frozen)
 		agent_signal(a, SIGKILL, NULL);
 	proc_stop(&a->proc, a->frozen ? SIGKILL : SIGTERM, grace_ns);
-	DL_FOREACH_SAFE (a->pending, q, tmp)
-		if (!q->done)
-			answer(q, -EPIPE, NULL);
+	DL_FOREACH_SAFE(a->pending, q, tmp)
+	if (!q->done)
+		answer(q, -EPIPE, NULL);
 	json_decref(a->hello);
 	json_decref(a->device);
 	DL_DELETE(a->c->agents, a);
@@ -194,7 +195,7 @@ struct ctl_agent *agent_find(struct case_run *r, const char *name)
 {
 	struct ctl_agent *a;
 
-	DL_FOREACH (r->c->agents, a)
+	DL_FOREACH(r->c->agents, a)
 		if (a->name[0] && strcmp(a->name, name) == 0)
 			return a;
 	return NULL;
@@ -216,7 +217,7 @@ static bool hellos_are_here(void *user)
 	struct hello_wait *w = user;
 	struct ctl_agent *a;
 
-	DL_FOREACH (w->c->agents, a)
+	DL_FOREACH(w->c->agents, a)
 		if (a->name[0] && !a->hello && !a->ended)
 			return false;
 	return true;
@@ -227,7 +228,7 @@ static int take_agent(struct case_run *r, const char *name, const char *device, 
 	struct ctl_agent *a;
 	int rc;
 
-	DL_FOREACH (r->c->agents, a)
+	DL_FOREACH(r->c->agents, a)
 		if (!a->name[0] && !a->spoilt && !a->ended)
 			break;
 	if (!a) {
@@ -242,8 +243,8 @@ static int take_agent(struct case_run *r, const char *name, const char *device, 
 		if (strcmp(r->c->lane.device[i].name, device) == 0)
 			a->lab_device = &r->c->lane.device[i];
 	if (!a->lab_device)
-		return error_set(e, -ENODEV, "agent %s wants device %s, which lane %d does not have (it has %s and %s)", name, device,
-		                 r->c->lane.lane, r->c->lane.device[0].name, r->c->lane.device[1].name);
+		return error_set(e, -ENODEV, "agent %s wants device %s, which lane %d does not have (it has %s and %s)", name,
+				 device, r->c->lane.lane, r->c->lane.device[0].name, r->c->lane.device[1].name);
 	return 0;
 }
 
@@ -255,7 +256,7 @@ int agents_start(struct case_run *r, struct error *e)
 	json_t *plan;
 	int rc;
 
-	json_object_foreach (json_object_get(r->plan, "agents"), name, plan) {
+	json_object_foreach(json_object_get(r->plan, "agents"), name, plan) {
 		const char *device = json_str(plan, "device");
 
 		if (agent_find(r, name))
@@ -265,20 +266,21 @@ int agents_start(struct case_run *r, struct error *e)
 			return rc;
 	}
 	rc = case_wait(r, hellos_are_here, &w, now_ns() + HELLO_NS);
-	DL_FOREACH (r->c->agents, a) {
+	DL_FOREACH(r->c->agents, a) {
 		if (!a->name[0])
 			continue;
 		if (!a->hello && a->ended) {
 			char why[64];
 
-			return error_set(e, -EPROTO, "agent %s ended before its hello: %s", a->name, agent_end_text(a, why, sizeof why));
+			return error_set(e, -EPROTO, "agent %s ended before its hello: %s", a->name,
+					 agent_end_text(a, why, sizeof why));
 		}
 		if (!a->hello)
 			return error_set(e, rc ? rc : -ETIMEDOUT, "agent %s said nothing within %llu s (%s)", a->name,
-			                 HELLO_NS / NSEC_PER_SEC, r->c->o.agent_path);
+					 HELLO_NS / NSEC_PER_SEC, r->c->o.agent_path);
 		if (json_int(a->hello, "protocol", 0) != PROTOCOL)
 			return error_set(e, -EPROTO, "agent %s speaks protocol %lld, expected %d", a->name,
-			                 (long long)json_int(a->hello, "protocol", 0), PROTOCOL);
+					 (long long)json_int(a->hello, "protocol", 0), PROTOCOL);
 	}
 	return 0;
 }
@@ -367,9 +369,9 @@ char *agent_end_text(const struct ctl_agent *a, char *buf, size_t size)
 static void refuse_release(struct case_run *r, const struct ctl_agent *a, const char *why)
 {
 	case_record(r, "controller",
-	            json_pack("{s:s,s:s,s:[],s:[o],s:b,s:s}", "kind", "residue", "what", "process", "before", "after",
-	                      json_sprintf("agent %s (pid %d): %s", a->name, (int)a->proc.pid, why), "ok", 0, "text",
-	                      "killed by its process id"));
+		    json_pack("{s:s,s:s,s:[],s:[o],s:b,s:s}", "kind", "residue", "what", "process", "before", "after",
+			      json_sprintf("agent %s (pid %d): %s", a->name, (int)a->proc.pid, why), "ok", 0, "text",
+			      "killed by its process id"));
 }
 
 /* True when the agent may serve another case. */
@@ -413,7 +415,7 @@ void agents_release(struct case_run *r)
 	struct ctl_agent *a, *tmp;
 	struct ctl_agent *asked[CTL_NAME_MAX];
 
-	DL_FOREACH (r->c->agents, a) {
+	DL_FOREACH(r->c->agents, a) {
 		if (!a->name[0] || w.n == CTL_NAME_MAX)
 			continue;
 		w.q[w.n] = NULL;
@@ -432,6 +434,6 @@ void agents_release(struct case_run *r)
 		if (!clean)
 			agent_end(asked[i], w.q[i] ? EXIT_NS : 0);
 	}
-	DL_FOREACH_SAFE (r->c->agents, a, tmp)
-		a->name[0] = 0;
+	DL_FOREACH_SAFE(r->c->agents, a, tmp)
+	a->name[0] = 0;
 }

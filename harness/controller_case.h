@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inside the controller: the case that runs, its agents, its objects, and what the step files share. Nothing outside controller*.c, step*.c and
- * recover*.c includes this.
+ * Inside the controller: the case that runs, its agents, its objects, and what the step files share. Nothing outside controller*.c,
+ * step*.c and recover*.c includes this.
  *
- * Callbacks of the loop only note what came (controller_agent.c, controller_klog.c); case_wait() writes it down and is the only place that waits.
+ * Callbacks of the loop only note what came (controller_agent.c, controller_klog.c); case_wait() writes it down and is the only
+ * place that waits.
  */
 #ifndef QD_CONTROLLER_CASE_H
 #define QD_CONTROLLER_CASE_H
@@ -25,7 +26,7 @@
 
 #define CTL_NAME_MAX 64
 #define CTL_PSN_MASK 0xffffffu
-#define CTL_PSN_GAP (1u << 22)   /* a new life's PSN is at least this far from the old window */
+#define CTL_PSN_GAP (1u << 22) /* a new life's PSN is at least this far from the old window */
 
 /* What an agent request may take, beyond the deadline that it carries itself. */
 #define CTL_REQUEST_NS (8 * 1000000000ULL)
@@ -39,8 +40,8 @@ struct request {
 	struct request *prev, *next;
 	int64_t id;
 	bool done;
-	int rc;          /* the reply's, or -EPIPE when the agent ended, -ETIMEDOUT when the deadline passed */
-	json_t *reply;   /* owned; NULL without one */
+	int rc;        /* the reply's, or -EPIPE when the agent ended, -ETIMEDOUT when the deadline passed */
+	json_t *reply; /* owned; NULL without one */
 };
 
 struct ctl_agent {
@@ -50,16 +51,16 @@ struct ctl_agent {
 	struct line *line;
 	struct request *pending;
 	int64_t last_id;
-	char name[CTL_NAME_MAX];   /* the scenario's agent; "" while in the pool */
+	char name[CTL_NAME_MAX]; /* the scenario's agent; "" while in the pool */
 	json_t *hello;
-	json_t *device;            /* device_open's reply with netdev, rdma; NULL before */
+	json_t *device; /* device_open's reply with netdev, rdma; NULL before */
 	const struct lab_device *lab_device;
 	unsigned own_dumps, own_counters; /* records of these kinds that it sent by itself */
-	bool ended;                /* end of file or a broken line */
-	bool end_noted;            /* its end is on record, or was wanted */
-	bool gid_changed;          /* the device has said so since its GID was last looked up */
+	bool ended;                       /* end of file or a broken line */
+	bool end_noted;                   /* its end is on record, or was wanted */
+	bool gid_changed;                 /* the device has said so since its GID was last looked up */
 	bool frozen;
-	bool spoilt;               /* not to be used for another case */
+	bool spoilt; /* not to be used for another case */
 };
 
 /* Starts agents for all names of the plan that have none, in parallel, and waits for their hellos. */
@@ -89,8 +90,8 @@ struct controller {
 	struct lab *lab;
 	struct lab_lane lane;
 	struct controller_options o;
-	struct ctl_agent *agents;   /* of the case and of the pool */
-	struct case_run *run;       /* NULL between cases */
+	struct ctl_agent *agents; /* of the case and of the pool */
+	struct case_run *run;     /* NULL between cases */
 	char clk[128];
 	int kmsg_fd;
 	sd_event_source *kmsg_source;
@@ -105,8 +106,8 @@ struct case_run {
 	const char *id;
 	struct recorder *rec;
 	struct model *model;
-	json_t *inbox;              /* what callbacks noted: {"src","clk","rec"} */
-	struct object *objects;     /* uthash by name */
+	json_t *inbox;          /* what callbacks noted: {"src","clk","rec"} */
+	struct object *objects; /* uthash by name */
 	struct post *posts;
 	struct fault_run *faults;   /* in order of injection */
 	struct fault_env fault_env; /* case_fault_env with ctl set to this case */
@@ -114,20 +115,20 @@ struct case_run {
 	json_t *wc_counts;          /* "p.a.send RETRY_EXC_ERR" -> how many */
 	json_t *traffics;           /* running background traffic: as -> [{"agent","qp"}] */
 	uint64_t seed;
-	uint64_t end_ns;            /* of the budget */
-	uint64_t news;              /* records that may change an expectation */
+	uint64_t end_ns; /* of the budget */
+	uint64_t news;   /* records that may change an expectation */
 	int step;
 	char iter[64];
-	unsigned traffics_run;      /* tells the messages of one traffic from those of another */
-	unsigned iterations;        /* of all repeats so far: tells the messages of one from those of another */
-	unsigned attempt;           /* of the recovery that runs */
-	bool over;                  /* the budget is spent */
-	bool in_due;                /* a timed action runs: no second one inside */
-	bool broken;                /* an expecting step of this iteration did not hold */
+	unsigned traffics_run; /* tells the messages of one traffic from those of another */
+	unsigned iterations;   /* of all repeats so far: tells the messages of one from those of another */
+	unsigned attempt;      /* of the recovery that runs */
+	bool over;             /* the budget is spent */
+	bool in_due;           /* a timed action runs: no second one inside */
+	bool broken;           /* an expecting step of this iteration did not hold */
 };
 
-/* Writes what the callbacks noted, runs timed fault actions that are due, and waits until done(user) is true (0), at_ns passes or the budget
- * ends (-ETIMEDOUT), or the loop fails. done NULL: until at_ns. */
+/* Writes what the callbacks noted, runs timed fault actions that are due, and waits until done(user) is true (0), at_ns passes or
+ * the budget ends (-ETIMEDOUT), or the loop fails. done NULL: until at_ns. */
 int case_wait(struct case_run *r, bool (*done)(void *user), void *user, uint64_t at_ns);
 /* Writes down what has come so far. */
 void case_drain(struct case_run *r);
@@ -158,31 +159,31 @@ enum object_type { OBJECT_INVALID, OBJECT_PD, OBJECT_CQ, OBJECT_SRQ, OBJECT_MR, 
 extern const char *const ctl_object_type_names[NUM_OBJECT_TYPES]; /* "pd" "cq" ... as `destroy` has them */
 
 struct object {
-	const char *name;       /* of the plan */
+	const char *name; /* of the plan */
 	enum object_type type;
 	const json_t *plan;
 	const char *agent;
 	bool exists;
-	bool leaving;           /* its destruction has not returned yet */
+	bool leaving; /* its destruction has not returned yet */
 	unsigned life;
-	json_t *ret;            /* creation's reply, kept after destroy for values like cqe */
+	json_t *ret; /* creation's reply, kept after destroy for values like cqe */
 	/* MR */
 	uint32_t rkey, old_rkey;
 	bool had_old;
 	/* QP */
 	const char *peer, *pair;
-	const char *state;      /* static; as last seen */
+	const char *state; /* static; as last seen */
 	uint32_t qpn, sq_psn;
-	unsigned psn_lives;     /* PSNs chosen so far */
-	bool receives_posted;   /* by the harness, in this life */
-	unsigned receives_own;  /* by steps of the file, in this life, before that */
-	unsigned kept_back;     /* receives that a fault holds */
-	const char *wanted;     /* how far connect wants it: "RTS" */
-	json_t *told;           /* what this end was told of its peer */
-	json_t *queried;        /* newest answer of the device */
-	json_t *rtr, *rts;      /* the answers right after those transitions */
-	json_t *override_attr;  /* attributes that a recover changed */
-	json_t *view;           /* for fault_env->qp */
+	unsigned psn_lives;    /* PSNs chosen so far */
+	bool receives_posted;  /* by the harness, in this life */
+	unsigned receives_own; /* by steps of the file, in this life, before that */
+	unsigned kept_back;    /* receives that a fault holds */
+	const char *wanted;    /* how far connect wants it: "RTS" */
+	json_t *told;          /* what this end was told of its peer */
+	json_t *queried;       /* newest answer of the device */
+	json_t *rtr, *rts;     /* the answers right after those transitions */
+	json_t *override_attr; /* attributes that a recover changed */
+	json_t *view;          /* for fault_env->qp */
 	UT_hash_handle hh;
 };
 
@@ -202,9 +203,9 @@ struct op {
 	struct op *prev, *next;
 	char agent[CTL_NAME_MAX];
 	json_t *req;
-	json_t *reply;    /* NULL without one */
+	json_t *reply; /* NULL without one */
 	int rc;
-	char text[512];   /* why rc is negative */
+	char text[512]; /* why rc is negative */
 	void *user;
 };
 
@@ -212,13 +213,15 @@ struct ops {
 	struct op *head;
 };
 
-/* req is stolen. Returns the op so that the caller can look at its reply after ops_run(); NULL when out of memory (ops_run fails then). */
+/* req is stolen. Returns the op so that the caller can look at its reply after ops_run(); NULL when out of memory (ops_run fails
+ * then). */
 struct op *ops_add(struct ops *ops, const char *agent, json_t *req);
-/* One message to each agent, then waits for all. What the replies say about objects is applied. 0 or the rc of the first op that failed. */
+/* One message to each agent, then waits for all. What the replies say about objects is applied. 0 or the rc of the first op that
+ * failed. */
 int ops_run(struct case_run *r, struct ops *ops, uint64_t timeout_ns, struct error *e);
 /* The same; watch is called whenever an agent has answered, so that it can act while others have not. */
-int ops_run_watched(struct case_run *r, struct ops *ops, uint64_t timeout_ns, void (*watch)(struct case_run *r, struct ops *ops, void *user),
-                    void *user, struct error *e);
+int ops_run_watched(struct case_run *r, struct ops *ops, uint64_t timeout_ns,
+		    void (*watch)(struct case_run *r, struct ops *ops, void *user), void *user, struct error *e);
 void ops_free(struct ops *ops);
 /* One request. ret_reply may be NULL. */
 int ask(struct case_run *r, const char *agent, json_t *req, uint64_t timeout_ns, json_t **ret_reply, struct error *e);
@@ -241,8 +244,8 @@ bool ends_have(const struct ends *ends, const struct object *qp);
 
 /* Adds the requests that make an object and what it stands on, if it does not exist. */
 void link_create(struct case_run *r, struct ops *ops, struct object *o);
-/* Creates what is missing and takes the ends as far as `wanted` ("INIT" "RTR" "RTS"), each as far as no fault holds it; receives before RTR, keys
- * handed over between. */
+/* Creates what is missing and takes the ends as far as `wanted` ("INIT" "RTR" "RTS"), each as far as no fault holds it; receives
+ * before RTR, keys handed over between. */
 int link_up(struct case_run *r, const struct ends *ends, const char *wanted, const char *by, struct error *e);
 /* The attributes that a transition needs, with what this end was told. New reference. */
 json_t *link_attrs(struct case_run *r, struct object *qp, const char *to);
@@ -255,7 +258,8 @@ uint32_t psn_away(uint32_t first, uint32_t last, uint64_t random);
 uint64_t case_random(uint64_t seed, const char *name, unsigned count);
 /* What qp would tell its peer now. New reference. */
 json_t *handover_make(struct case_run *r, const struct object *qp);
-/* Tells `to` what its peer is, past the faults that change things on their way. keys_only: QPN, PSN and GID stay as they were told. */
+/* Tells `to` what its peer is, past the faults that change things on their way. keys_only: QPN, PSN and GID stay as they were told.
+ */
 int handover_tell(struct case_run *r, struct object *to, bool keys_only, struct error *e);
 
 /* Index of a RoCE v2 GID in a port's table under this sysfs; -ENOENT, -EINVAL. */
@@ -270,20 +274,20 @@ struct post {
 	char as[CTL_NAME_MAX];
 	char op[32];
 	struct object *qp;
-	char mr_agent[CTL_NAME_MAX], mr[CTL_NAME_MAX];   /* where the bytes end up, unless find */
-	bool find;                                       /* a SEND: looked for in the peer's receive slots */
-	bool data;                                       /* it moves a pattern at all */
+	char mr_agent[CTL_NAME_MAX], mr[CTL_NAME_MAX]; /* where the bytes end up, unless find */
+	bool find;                                     /* a SEND: looked for in the peer's receive slots */
+	bool data;                                     /* it moves a pattern at all */
 	int step;
 	uint32_t tag;
 	uint64_t size, off, stride, slots;
 	unsigned count, accepted, succeeded, failed;
-	uint64_t first, last;                            /* wr_ids */
-	uint64_t t_ns;                                   /* when it was posted */
+	uint64_t first, last; /* wr_ids */
+	uint64_t t_ns;        /* when it was posted */
 	bool has_ids, verified;
-	unsigned verified_at;                            /* succeeded when it was verified */
+	unsigned verified_at; /* succeeded when it was verified */
 };
 
-void posts_note(struct case_run *r, const json_t *rec);    /* post and wc records */
+void posts_note(struct case_run *r, const json_t *rec); /* post and wc records */
 void posts_free(struct case_run *r);
 /* Verifies one post now; a payload record. */
 void payload_verify(struct case_run *r, struct post *p);
@@ -302,9 +306,9 @@ struct fault_run {
 	char as[CTL_NAME_MAX];
 	struct case_run *r;
 	json_t *args;
-	uint64_t timer_ns;       /* when ops->on_timer is due; 0: not */
-	uint64_t clear_ns;       /* when `for` ends; 0: not */
-	bool proven, done;       /* fired is on record; cleared */
+	uint64_t timer_ns; /* when ops->on_timer is due; 0: not */
+	uint64_t clear_ns; /* when `for` ends; 0: not */
+	bool proven, done; /* fired is on record; cleared */
 };
 
 /* The operations with ctl still empty; a case has its own copy. */
@@ -387,7 +391,7 @@ void step_wait(struct case_run *r, const json_t *step, struct step_result *res);
 
 /* Queries of ends: state records "by": "query". Dead ends get one that says so. */
 void query_states(struct case_run *r, const struct ends *ends, const char *by);
-void query_counters(struct case_run *r, const char *agent);   /* NULL: all */
+void query_counters(struct case_run *r, const char *agent);                    /* NULL: all */
 void query_dump(struct case_run *r, const struct ends *ends, const char *why); /* ends NULL: all agents */
 /* Every QP of the pairs that a step speaks of; all when it names none. */
 int ends_involved(struct case_run *r, const json_t *step, struct ends *ret, struct error *e);
@@ -398,7 +402,7 @@ bool compare_holds(const json_t *cmp, int64_t value);
 
 struct traffic_spec {
 	const char *as;
-	const json_t *ops;      /* array of names */
+	const json_t *ops; /* array of names */
 	int64_t size, depth, messages;
 	uint32_t tag;
 	const char *by;
@@ -406,7 +410,8 @@ struct traffic_spec {
 };
 
 /* Verified traffic between both ends of each pair, in both directions. 0 when every message arrived intact. */
-int ctl_traffic_run(struct case_run *r, const struct ends *ends, const struct traffic_spec *spec, uint64_t timeout_ns, struct error *e);
+int ctl_traffic_run(struct case_run *r, const struct ends *ends, const struct traffic_spec *spec, uint64_t timeout_ns,
+		    struct error *e);
 
 /* Background traffic that nobody stopped. */
 void traffics_stop(struct case_run *r);
@@ -418,7 +423,7 @@ struct recover_path {
 	int (*run)(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
 };
 
-extern const struct recover_path recover_table[];   /* ends with a row without a name */
+extern const struct recover_path recover_table[]; /* ends with a row without a name */
 const struct recover_path *recover_find(const char *name);
 void recover_phase(struct case_run *r, const json_t *step, const char *phase, unsigned attempt, const char *text);
 /* To ERR, then until every work request has its end; payload that arrived is verified first. */

@@ -45,7 +45,7 @@ void clock_measure(struct case_run *r)
 {
 	struct ctl_agent *a;
 
-	DL_FOREACH (r->c->agents, a) {
+	DL_FOREACH(r->c->agents, a) {
 		const char *clk = json_str(a->hello, "clk");
 		int64_t offset = 0, bound = 0;
 
@@ -54,8 +54,9 @@ void clock_measure(struct case_run *r)
 		/* Within one domain times compare as they are: nothing to measure. */
 		if (!same_clock(a) && ping(r, a->name, &offset, &bound))
 			continue;
-		case_record(r, "controller", json_pack("{s:s,s:o,s:I,s:I,s:s}", "kind", "clock", "of", json_sprintf("agent/%s", a->name), "offset_ns",
-		                                       (json_int_t)offset, "bound_ns", (json_int_t)bound, "of_clk", clk ? clk : ""));
+		case_record(r, "controller",
+			    json_pack("{s:s,s:o,s:I,s:I,s:s}", "kind", "clock", "of", json_sprintf("agent/%s", a->name),
+				      "offset_ns", (json_int_t)offset, "bound_ns", (json_int_t)bound, "of_clk", clk ? clk : ""));
 	}
 }
 
@@ -64,9 +65,10 @@ void clock_witness(struct case_run *r, bool on)
 	struct ops ops = { NULL };
 	struct ctl_agent *a;
 
-	DL_FOREACH (r->c->agents, a)
+	DL_FOREACH(r->c->agents, a)
 		if (a->name[0] && !agent_unreachable(a))
-			ops_add(&ops, a->name, json_pack("{s:s,s:I}", "op", "witness", "period_ns", (json_int_t)(on ? WITNESS_PERIOD_NS : 0)));
+			ops_add(&ops, a->name,
+				json_pack("{s:s,s:I}", "op", "witness", "period_ns", (json_int_t)(on ? WITNESS_PERIOD_NS : 0)));
 	ops_run(r, &ops, PING_NS, NULL);
 	ops_free(&ops);
 }

@@ -22,7 +22,7 @@ static json_t *ends_of_args(const struct fault_run *f)
 
 		if (json_is_string(v))
 			json_array_append_new(at, json_string(json_string_value(v)));
-		json_array_foreach (v, i, item)
+		json_array_foreach(v, i, item)
 			json_array_append_new(at, json_string(json_string_value(item)));
 	}
 	return at;
@@ -31,9 +31,10 @@ static json_t *ends_of_args(const struct fault_run *f)
 static void fault_record(struct fault_run *f, const char *phase, json_t *evidence, int rc, const char *text)
 {
 	const struct fault_ops *ops = f->f.ops;
-	json_t *rec = json_pack("{s:s,s:s,s:s,s:o,s:s,s:s,s:s,s:o}", "kind", "fault", "as", f->as, "name", ops->name, "at", ends_of_args(f), "phase",
-	                        phase, "detection", detection_names[ops->detection ? ops->detection(f->args) : DETECTION_NONE], "blast",
-	                        fault_blast_names[ops->blast], "evidence", evidence ? evidence : json_object());
+	json_t *rec = json_pack("{s:s,s:s,s:s,s:o,s:s,s:s,s:s,s:o}", "kind", "fault", "as", f->as, "name", ops->name, "at",
+				ends_of_args(f), "phase", phase, "detection",
+				detection_names[ops->detection ? ops->detection(f->args) : DETECTION_NONE], "blast",
+				fault_blast_names[ops->blast], "evidence", evidence ? evidence : json_object());
 
 	if (text && text[0])
 		json_object_set_new(rec, "text", json_string(text));
@@ -46,7 +47,7 @@ static struct fault_run *fault_newest(struct case_run *r, const char *as)
 {
 	struct fault_run *f, *found = NULL;
 
-	DL_FOREACH (r->faults, f)
+	DL_FOREACH(r->faults, f)
 		if (strcmp(f->as, as) == 0)
 			found = f;
 	return found;
@@ -68,8 +69,13 @@ int fault_inject(struct case_run *r, const json_t *step, struct error *e)
 	f->r = r;
 	snprintf(f->as, sizeof f->as, "%s", as ? as : name);
 	f->args = json_is_object(json_object_get(step, "args")) ? json_deep_copy(json_object_get(step, "args")) : json_object();
-	f->f = (struct fault){ .ops = ops, .env = &r->fault_env, .as = f->as, .args = f->args, .state = json_object(), .injected_ns = now_ns(),
-		               .active = true };
+	f->f = (struct fault){ .ops = ops,
+			       .env = &r->fault_env,
+			       .as = f->as,
+			       .args = f->args,
+			       .state = json_object(),
+			       .injected_ns = now_ns(),
+			       .active = true };
 	if (for_ns)
 		json_object_set_new(f->f.state, "for_ns", json_integer((json_int_t)for_ns));
 	DL_APPEND(r->faults, f);
@@ -136,7 +142,7 @@ void faults_thaw(struct case_run *r)
 {
 	struct fault_run *f;
 
-	DL_FOREACH (r->faults, f) {
+	DL_FOREACH(r->faults, f) {
 		const char *agent = json_str(f->args, "agent");
 		const struct ctl_agent *a = agent ? agent_find(r, agent) : NULL;
 		struct error e = { "" };
@@ -156,9 +162,9 @@ void faults_finish(struct case_run *r)
 {
 	struct fault_run *f;
 
-	DL_FOREACH (r->faults, f)
+	DL_FOREACH(r->faults, f)
 		fault_prove(f, true);
-	DL_FOREACH (r->faults, f) {
+	DL_FOREACH(r->faults, f) {
 		struct error e = { "" };
 
 		if (!f->done && outlives_the_agents(f) && !r->c->o.keep)
@@ -170,7 +176,8 @@ void faults_free(struct case_run *r)
 {
 	struct fault_run *f, *tmp;
 
-	DL_FOREACH_SAFE (r->faults, f, tmp) {
+	DL_FOREACH_SAFE(r->faults, f, tmp)
+	{
 		DL_DELETE(r->faults, f);
 		json_decref(f->args);
 		json_decref(f->f.state);
@@ -183,7 +190,7 @@ uint64_t faults_next(const struct case_run *r)
 	uint64_t next = UINT64_MAX;
 	const struct fault_run *f;
 
-	DL_FOREACH (r->faults, f) {
+	DL_FOREACH(r->faults, f) {
 		if (f->timer_ns && f->timer_ns < next)
 			next = f->timer_ns;
 		if (f->clear_ns && f->clear_ns < next)
@@ -197,7 +204,7 @@ void faults_due(struct case_run *r)
 	struct fault_run *f;
 	uint64_t now = now_ns();
 
-	DL_FOREACH (r->faults, f) {
+	DL_FOREACH(r->faults, f) {
 		struct error e = { "" };
 
 		if (f->timer_ns && f->timer_ns <= now) {
@@ -211,23 +218,25 @@ void faults_due(struct case_run *r)
 }
 
 /* A row of the table that has the hook, and is injected. */
-#define EACH_ACTIVE(r, f, hook) DL_FOREACH ((r)->faults, f) if ((f)->f.active && (f)->f.ops->hook)
+#define EACH_ACTIVE(r, f, hook)                                                                                                    \
+	DL_FOREACH((r)->faults, f)                                                                                                 \
+		if ((f)->f.active && (f)->f.ops->hook)
 
 void faults_on_handover(struct case_run *r, const char *to_qp, json_t *handover)
 {
 	struct fault_run *f;
 
-	EACH_ACTIVE (r, f, on_handover)
-		f->f.ops->on_handover(&f->f, to_qp, handover);
+	EACH_ACTIVE(r, f, on_handover)
+	f->f.ops->on_handover(&f->f, to_qp, handover);
 }
 
 bool faults_hold_receives(struct case_run *r, const char *qp)
 {
 	struct fault_run *f;
 
-	EACH_ACTIVE (r, f, holds_receives)
-		if (f->f.ops->holds_receives(&f->f, qp))
-			return true;
+	EACH_ACTIVE(r, f, holds_receives)
+	if (f->f.ops->holds_receives(&f->f, qp))
+		return true;
 	return false;
 }
 
@@ -235,7 +244,8 @@ const char *faults_hold_state(struct case_run *r, const char *qp)
 {
 	struct fault_run *f;
 
-	EACH_ACTIVE (r, f, holds_state) {
+	EACH_ACTIVE(r, f, holds_state)
+	{
 		const char *state = f->f.ops->holds_state(&f->f, qp);
 
 		if (state)
@@ -248,24 +258,24 @@ void faults_on_modify(struct case_run *r, const char *qp, const char *to, json_t
 {
 	struct fault_run *f;
 
-	EACH_ACTIVE (r, f, on_modify)
-		f->f.ops->on_modify(&f->f, qp, to, set);
+	EACH_ACTIVE(r, f, on_modify)
+	f->f.ops->on_modify(&f->f, qp, to, set);
 }
 
 void faults_on_mr_create(struct case_run *r, const char *mr, json_t *req)
 {
 	struct fault_run *f;
 
-	EACH_ACTIVE (r, f, on_mr_create)
-		f->f.ops->on_mr_create(&f->f, mr, req);
+	EACH_ACTIVE(r, f, on_mr_create)
+	f->f.ops->on_mr_create(&f->f, mr, req);
 }
 
 void faults_on_post(struct case_run *r, const char *qp)
 {
 	struct fault_run *f;
 
-	EACH_ACTIVE (r, f, on_post)
-		f->f.ops->on_post(&f->f, qp);
+	EACH_ACTIVE(r, f, on_post)
+	f->f.ops->on_post(&f->f, qp);
 }
 
 void step_fault(struct case_run *r, const json_t *step, struct step_result *res)
@@ -286,7 +296,7 @@ void step_clear(struct case_run *r, const json_t *step, struct step_result *res)
 
 	if (json_is_string(arg))
 		rc = fault_clear(r, json_string_value(arg), &e);
-	json_array_foreach (arg, i, as) {
+	json_array_foreach(arg, i, as) {
 		struct error one = { "" };
 		int got = fault_clear(r, json_string_value(as), &one);
 

@@ -23,9 +23,11 @@ static int env_lab(void *ctl, const char *tool, const char *args, json_t **ret_o
 	struct case_run *r = ctl;
 	struct lab *lab = r->c->lab;
 	json_t *out = NULL;
-	int rc = lab && lab->ops->command ? lab->ops->command(lab, tool, args, &out, e) : error_set(e, -ENOTSUP, "this lab runs no commands");
+	int rc = lab && lab->ops->command ? lab->ops->command(lab, tool, args, &out, e)
+					  : error_set(e, -ENOTSUP, "this lab runs no commands");
 
-	case_record(r, "lab", json_pack("{s:s,s:o,s:i,s:O?}", "kind", "lab", "cmd", json_sprintf("%s %s", tool, args), "rc", rc, "out", out));
+	case_record(r, "lab",
+		    json_pack("{s:s,s:o,s:i,s:O?}", "kind", "lab", "cmd", json_sprintf("%s %s", tool, args), "rc", rc, "out", out));
 	if (ret_out && rc >= 0)
 		*ret_out = out;
 	else
@@ -59,9 +61,10 @@ static const json_t *env_qp(void *ctl, const char *qp)
 	if (!o || o->type != OBJECT_QP)
 		return NULL;
 	json_decref(o->view);
-	o->view = json_pack("{s:b,s:I,s:i,s:s,s:I,s:i,s:s,s:O?,s:O?,s:O?,s:O?}", "exists", (int)o->exists, "qpn", (json_int_t)o->qpn, "life",
-	                    (int)o->life, "state", o->state ? o->state : "", "sq_psn", (json_int_t)o->sq_psn, "kept_back", (int)o->kept_back, "agent",
-	                    o->agent, "queried", o->queried, "rtr", o->rtr, "rts", o->rts, "told", o->told);
+	o->view = json_pack("{s:b,s:I,s:i,s:s,s:I,s:i,s:s,s:O?,s:O?,s:O?,s:O?}", "exists", (int)o->exists, "qpn",
+			    (json_int_t)o->qpn, "life", (int)o->life, "state", o->state ? o->state : "", "sq_psn",
+			    (json_int_t)o->sq_psn, "kept_back", (int)o->kept_back, "agent", o->agent, "queried", o->queried, "rtr",
+			    o->rtr, "rts", o->rts, "told", o->told);
 	return o->view;
 }
 
@@ -117,7 +120,7 @@ static int env_timer(void *ctl, struct fault *f, uint64_t after_ns)
 	struct case_run *r = ctl;
 	struct fault_run *run;
 
-	DL_FOREACH (r->faults, run) {
+	DL_FOREACH(r->faults, run) {
 		if (&run->f != f)
 			continue;
 		run->timer_ns = now_ns() + after_ns;
@@ -140,7 +143,7 @@ static unsigned env_posts_since(void *ctl, const struct fault *f, const char *qp
 	const struct post *p;
 	unsigned n = 0;
 
-	DL_FOREACH (r->posts, p)
+	DL_FOREACH(r->posts, p)
 		if (p->t_ns >= f->injected_ns && strcmp(p->qp->name, qp) == 0)
 			n += p->accepted;
 	return n;
@@ -241,7 +244,7 @@ static int env_mr_renew(void *ctl, const char *mr, const json_t *access, struct 
 			return rc;
 	}
 	link_create(r, &ops, o);
-	DL_FOREACH (ops.head, op)
+	DL_FOREACH(ops.head, op)
 		if (access && strcmp(json_str(op->req, "name"), o->name) == 0)
 			json_object_set(op->req, "access", (json_t *)(uintptr_t)access);
 	rc = ops_run(r, &ops, 0, e);

@@ -41,14 +41,15 @@ static json_t *keys_of(struct case_run *r, const struct object *qp)
 	json_t *keys = json_object();
 	struct object *o, *tmp;
 
-	HASH_ITER (hh, r->objects, o, tmp) {
+	HASH_ITER(hh, r->objects, o, tmp)
+	{
 		const char *of = json_str(o->plan, "qp");
 
 		if (o->type != OBJECT_MR || !o->exists || strcmp(o->agent, qp->agent) != 0 || (of && strcmp(of, qp->name) != 0))
 			continue;
 		json_object_set_new(keys, o->name,
-		                    json_pack("{s:I,s:O,s:i}", "rkey", (json_int_t)o->rkey, "addr", json_object_get(o->ret, "addr"), "life",
-		                              (int)o->life));
+				    json_pack("{s:I,s:O,s:i}", "rkey", (json_int_t)o->rkey, "addr", json_object_get(o->ret, "addr"),
+					      "life", (int)o->life));
 	}
 	return keys;
 }
@@ -59,9 +60,9 @@ json_t *handover_make(struct case_run *r, const struct object *qp)
 	const json_t *device = a ? a->device : NULL;
 	const char *gid = json_str(device, "gid");
 
-	return json_pack("{s:s,s:I,s:I,s:s,s:I,s:I,s:i,s:o}", "qp", qp->name, "qpn", (json_int_t)qp->qpn, "psn", (json_int_t)qp->sq_psn, "gid",
-	                 gid ? gid : "", "lid", (json_int_t)json_int(device, "lid", 0), "mtu", (json_int_t)json_int(device, "mtu", 0), "life",
-	                 (int)qp->life, "keys", keys_of(r, qp));
+	return json_pack("{s:s,s:I,s:I,s:s,s:I,s:I,s:i,s:o}", "qp", qp->name, "qpn", (json_int_t)qp->qpn, "psn",
+			 (json_int_t)qp->sq_psn, "gid", gid ? gid : "", "lid", (json_int_t)json_int(device, "lid", 0), "mtu",
+			 (json_int_t)json_int(device, "mtu", 0), "life", (int)qp->life, "keys", keys_of(r, qp));
 }
 
 int handover_tell(struct case_run *r, struct object *to, bool keys_only, struct error *e)

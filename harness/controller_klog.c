@@ -18,10 +18,13 @@
 #define KLOG_WARNING 4
 
 /* Findings that some kernels print below warning level. */
-static const char *const telltales[] = { "WARNING:", "BUG:", "Oops", "hung", "blocked for more than", "refcount", "unregister_netdevice", "rcu_" };
+static const char *const telltales[] = {
+	"WARNING:", "BUG:", "Oops", "hung", "blocked for more than", "refcount", "unregister_netdevice", "rcu_"
+};
 
 /* Warnings about how slow this machine is: they come on any busy or emulated one, whatever the case did. */
-static const char *const slowness[] = { "hrtimer: interrupt took", "perf: interrupt took too long", "clocksource: timekeeping watchdog" };
+static const char *const slowness[] = { "hrtimer: interrupt took", "perf: interrupt took too long",
+					"clocksource: timekeeping watchdog" };
 
 static bool matters(int level, const char *text)
 {
@@ -54,8 +57,9 @@ static void take_line(struct case_run *r, char *line)
 	if (strncmp(text, "qpdrill: ", 9) == 0 || !matters((int)(prio & 7), text))
 		return;
 	log_escape(text, shown, sizeof shown);
-	case_note(r, "kernel", NULL, json_pack("{s:s,s:i,s:s,s:I}", "kind", "klog", "level", (int)(prio & 7), "text", shown, "kernel_t",
-	                                       (json_int_t)usec * 1000));
+	case_note(r, "kernel", NULL,
+		  json_pack("{s:s,s:i,s:s,s:I}", "kind", "klog", "level", (int)(prio & 7), "text", shown, "kernel_t",
+			    (json_int_t)usec * 1000));
 }
 
 static int on_kmsg(sd_event_source *source, int fd, uint32_t events, void *user)
@@ -73,7 +77,8 @@ static int on_kmsg(sd_event_source *source, int fd, uint32_t events, void *user)
 		if (n < 0 && errno == EPIPE) {
 			if (c->run)
 				case_note(c->run, "controller", NULL,
-				          json_pack("{s:s,s:s,s:i}", "kind", "lost", "what", "kernel log lines, overwritten before they were read", "count", 1));
+					  json_pack("{s:s,s:s,s:i}", "kind", "lost", "what",
+						    "kernel log lines, overwritten before they were read", "count", 1));
 			continue;
 		}
 		if (n <= 0)
@@ -111,7 +116,8 @@ void klog_begin(struct case_run *r)
 	if (!rc && !c->kmsg_source)
 		rc = sd_event_add_io(c->loop, &c->kmsg_source, c->kmsg_fd, EPOLLIN, on_kmsg, c);
 	if (rc < 0) {
-		case_lost(r, 1, "the kernel log cannot be read here (/dev/kmsg: %s): its warnings are no findings of this case", strerror(-rc));
+		case_lost(r, 1, "the kernel log cannot be read here (/dev/kmsg: %s): its warnings are no findings of this case",
+			  strerror(-rc));
 		return;
 	}
 	marker(r, "begin");

@@ -37,7 +37,7 @@ static void set_attr(struct case_run *r, json_t *set, const struct object *qp, c
 static json_t *create_pd_cq(const struct object *o)
 {
 	json_t *req = json_pack("{s:s,s:s,s:o}", "op", o->type == OBJECT_PD ? "pd_create" : "cq_create", "name", o->name, "dev",
-	                        json_sprintf("dev.%s", o->agent));
+				json_sprintf("dev.%s", o->agent));
 
 	copy(req, o->plan, "depth");
 	copy(req, o->plan, "poll");
@@ -73,7 +73,8 @@ static const struct object *receive_mr(struct case_run *r, const struct object *
 {
 	struct object *o, *tmp;
 
-	HASH_ITER (hh, r->objects, o, tmp) {
+	HASH_ITER(hh, r->objects, o, tmp)
+	{
 		const char *of = json_str(o->plan, "qp"), *role = json_str(o->plan, "role");
 
 		if (o->type == OBJECT_MR && of && role && strcmp(of, qp->name) == 0 && strcmp(role, "rx") == 0)
@@ -94,7 +95,8 @@ static json_t *create_qp(struct case_run *r, struct ops *ops, const struct objec
 		link_create(r, ops, ctl_object_find(r, json_str(qp->plan, stands_on[i])));
 		copy(req, qp->plan, stands_on[i]);
 	}
-	HASH_ITER (hh, r->objects, o, tmp) {
+	HASH_ITER(hh, r->objects, o, tmp)
+	{
 		const char *of = o->type == OBJECT_MR ? json_str(o->plan, "qp") : "";
 
 		/* MRs that no single QP owns come with the first QP of their agent. */
@@ -104,7 +106,7 @@ static json_t *create_qp(struct case_run *r, struct ops *ops, const struct objec
 	copy(req, qp->plan, "type");
 	copy(req, qp->plan, "signal_all");
 	cap = json_object();
-	json_object_foreach (json_object_get(qp->plan, "cap"), key, value) {
+	json_object_foreach(json_object_get(qp->plan, "cap"), key, value) {
 		int64_t n;
 
 		if (value_resolve(r, value, 0, &n, NULL) == 0)
@@ -257,16 +259,17 @@ static void add_move(struct case_run *r, struct ops *ops, struct object *qp, con
 	json_t *set = link_attrs(r, qp, to);
 
 	faults_on_modify(r, qp->name, to, set);
-	ops_add(ops, qp->agent, json_pack("{s:s,s:s,s:s,s:o,s:s}", "op", "qp_modify", "name", qp->name, "to", to, "set", set, "by", by));
+	ops_add(ops, qp->agent,
+		json_pack("{s:s,s:s,s:s,s:o,s:s}", "op", "qp_modify", "name", qp->name, "to", to, "set", set, "by", by));
 }
 
 static void note_kept_back(struct case_run *r, struct object *qp, unsigned count, const char *by)
 {
 	qp->kept_back = count;
 	case_record(r, "controller",
-	            json_pack("{s:s,s:o,s:i,s:s,s:I,s:i,s:i,s:i,s:s}", "kind", "post", "obj", json_sprintf("%s.recv", qp->name), "life",
-	                      (int)qp->life, "op", "RECV", "size", (json_int_t)json_int(r->plan, "msg_bytes", 0), "count", (int)count, "accepted", 0,
-	                      "kept_back", (int)count, "by", by));
+		    json_pack("{s:s,s:o,s:i,s:s,s:I,s:i,s:i,s:i,s:s}", "kind", "post", "obj", json_sprintf("%s.recv", qp->name),
+			      "life", (int)qp->life, "op", "RECV", "size", (json_int_t)json_int(r->plan, "msg_bytes", 0), "count",
+			      (int)count, "accepted", 0, "kept_back", (int)count, "by", by));
 }
 
 static json_t *receive_request(struct case_run *r, const struct object *qp, int64_t count, const char *by)
@@ -277,8 +280,8 @@ static json_t *receive_request(struct case_run *r, const struct object *qp, int6
 
 	if (stride < 64)
 		stride = 64;
-	req = json_pack("{s:s,s:s,s:I,s:I,s:I,s:s}", "op", "post_recv", "qp", qp->name, "count", (json_int_t)count, "size", (json_int_t)bytes,
-	                "stride", (json_int_t)stride, "by", by);
+	req = json_pack("{s:s,s:s,s:I,s:I,s:I,s:s}", "op", "post_recv", "qp", qp->name, "count", (json_int_t)count, "size",
+			(json_int_t)bytes, "stride", (json_int_t)stride, "by", by);
 	if (mr) {
 		json_object_set_new(req, "mr", json_string(mr->name));
 		json_object_set_new(req, "slots", json_integer(json_int(mr->plan, "bytes", 0) / stride));
@@ -294,8 +297,8 @@ static void fill_srq(struct case_run *r, struct ops *ops, struct object *srq, co
 
 	if (!srq->exists || srq->receives_posted || !json_bool(srq->plan, "fill", true))
 		return;
-	req = json_pack("{s:s,s:s,s:I,s:I,s:s}", "op", "post_recv", "srq", srq->name, "count", (json_int_t)json_int(srq->plan, "depth", 1), "size",
-	                (json_int_t)bytes, "by", by);
+	req = json_pack("{s:s,s:s,s:I,s:I,s:s}", "op", "post_recv", "srq", srq->name, "count",
+			(json_int_t)json_int(srq->plan, "depth", 1), "size", (json_int_t)bytes, "by", by);
 	json_object_set_new(req, "stride", json_integer((bytes + 63) / 64 * 64));
 	if (mr)
 		json_object_set_new(req, "mr", json_string(mr));

@@ -11,7 +11,8 @@
 #include "names.h"
 
 const char *const ctl_object_type_names[NUM_OBJECT_TYPES] = {
-	[OBJECT_INVALID] = "?", [OBJECT_PD] = "pd", [OBJECT_CQ] = "cq", [OBJECT_SRQ] = "srq", [OBJECT_MR] = "mr", [OBJECT_QP] = "qp",
+	[OBJECT_INVALID] = "?", [OBJECT_PD] = "pd", [OBJECT_CQ] = "cq",
+	[OBJECT_SRQ] = "srq",   [OBJECT_MR] = "mr", [OBJECT_QP] = "qp",
 };
 
 static const struct {
@@ -53,7 +54,7 @@ int ctl_objects_init(struct case_run *r, struct error *e)
 		const json_t *plan;
 		size_t j;
 
-		json_array_foreach (json_object_get(r->plan, plan_arrays[i].array), j, plan) {
+		json_array_foreach(json_object_get(r->plan, plan_arrays[i].array), j, plan) {
 			int rc = object_add(r, plan, plan_arrays[i].type, e);
 
 			if (rc)
@@ -67,7 +68,8 @@ void ctl_objects_free(struct case_run *r)
 {
 	struct object *o, *tmp;
 
-	HASH_ITER (hh, r->objects, o, tmp) {
+	HASH_ITER(hh, r->objects, o, tmp)
+	{
 		HASH_DEL(r->objects, o);
 		json_decref(o->ret);
 		json_decref(o->told);
@@ -93,7 +95,8 @@ void ctl_objects_lost(struct case_run *r, const char *agent)
 {
 	struct object *o, *tmp;
 
-	HASH_ITER (hh, r->objects, o, tmp) {
+	HASH_ITER(hh, r->objects, o, tmp)
+	{
 		if (strcmp(o->agent, agent) != 0)
 			continue;
 		o->exists = o->leaving = false;
@@ -119,7 +122,8 @@ static struct object *ref_object(struct case_run *r, const char *name, size_t le
 	HASH_FIND(hh, r->objects, name, len, o);
 	if (o)
 		return o;
-	HASH_ITER (hh, r->objects, o, tmp) {
+	HASH_ITER(hh, r->objects, o, tmp)
+	{
 		if (o->type != OBJECT_QP || strlen(o->agent) != len || strncmp(o->agent, name, len) != 0)
 			continue;
 		if (found)
@@ -133,8 +137,8 @@ static const json_t *ref_value(const struct object *o, const char *what)
 {
 	const json_t *const places[] = {
 		/* The newest word first: some devices make more of a queue than they said when they made it. */
-		json_object_get(o->queried, "cap"), json_object_get(o->ret, "cap"), o->ret, o->queried, json_object_get(o->plan, "cap"),
-		json_object_get(o->plan, "attr"), o->plan,
+		json_object_get(o->queried, "cap"), json_object_get(o->ret, "cap"),   o->ret,  o->queried,
+		json_object_get(o->plan, "cap"),    json_object_get(o->plan, "attr"), o->plan,
 	};
 
 	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
@@ -218,7 +222,8 @@ static int add_pair(struct case_run *r, struct ends *ends, const char *pair, str
 	struct object *o, *tmp;
 	bool any = false;
 
-	HASH_ITER (hh, r->objects, o, tmp) {
+	HASH_ITER(hh, r->objects, o, tmp)
+	{
 		if (o->type != OBJECT_QP || !o->pair || (pair && strcmp(o->pair, pair) != 0))
 			continue;
 		any = true;
@@ -237,7 +242,7 @@ int ends_of_pairs(struct case_run *r, const json_t *pairs, struct ends *ret, str
 
 	if (!pairs)
 		rc = add_pair(r, &ends, NULL, e);
-	json_array_foreach (pairs, i, pair)
+	json_array_foreach(pairs, i, pair)
 		if (!rc)
 			rc = add_pair(r, &ends, json_string_value(pair), e);
 	if (rc)
@@ -274,13 +279,13 @@ int ends_involved(struct case_run *r, const json_t *step, struct ends *ret, stru
 	struct post *p;
 	size_t i;
 
-	json_array_foreach (at, i, name) {
+	json_array_foreach(at, i, name) {
 		struct object *o = json_is_string(name) ? end_object(r, json_string_value(name)) : NULL;
 
 		if (o && o->pair)
 			add_pair(r, &ends, o->pair, NULL);
 	}
-	json_array_foreach (json_object_get(step, "pairs"), i, name)
+	json_array_foreach(json_object_get(step, "pairs"), i, name)
 		add_pair(r, &ends, json_string_value(name), NULL);
 	for (p = of ? r->posts : NULL; p; p = p->next)
 		if (p->qp && strcmp(p->as, of) == 0)

@@ -44,7 +44,8 @@ void ops_free(struct ops *ops)
 {
 	struct op *op, *tmp;
 
-	DL_FOREACH_SAFE (ops->head, op, tmp) {
+	DL_FOREACH_SAFE(ops->head, op, tmp)
+	{
 		DL_DELETE(ops->head, op);
 		json_decref(op->req);
 		json_decref(op->reply);
@@ -65,12 +66,12 @@ static int bundles_make(struct case_run *r, const struct ops *ops, struct bundle
 	struct op *op;
 	size_t n = 0;
 
-	DL_FOREACH (ops->head, op)
+	DL_FOREACH(ops->head, op)
 		n++;
 	all->b = calloc(n ? n : 1, sizeof *all->b);
 	if (!all->b)
 		return -ENOMEM;
-	DL_FOREACH (ops->head, op) {
+	DL_FOREACH(ops->head, op) {
 		struct bundle *b = bundle_of(all, op->agent);
 
 		if (!b) {
@@ -94,7 +95,7 @@ static int bundle_send(struct bundle *b, const struct ops *ops)
 		list = json_array();
 		msg = json_pack("{s:s,s:o}", "op", "batch", "ops", list);
 	}
-	DL_FOREACH (ops->head, op) {
+	DL_FOREACH(ops->head, op) {
 		if (strcmp(op->agent, b->name) != 0)
 			continue;
 		if (b->n > 1)
@@ -137,7 +138,7 @@ static void op_take(struct case_run *r, struct op *op, json_t *reply)
 		if (!name)
 			name = json_str(op->req, "qp");
 		snprintf(op->text, sizeof op->text, "agent %s, %s%s%s: %s", op->agent, json_str(op->req, "op"), name ? " " : "",
-		         name ? name : "", json_str(reply, "error") ? json_str(reply, "error") : strerror(-op->rc));
+			 name ? name : "", json_str(reply, "error") ? json_str(reply, "error") : strerror(-op->rc));
 	}
 	effect_apply(r, op->agent, op->req, reply);
 }
@@ -160,9 +161,9 @@ static void bundle_collect(struct case_run *r, struct bundle *b, struct ops *ops
 
 	if (silent)
 		case_record(r, "controller",
-		            json_pack("{s:s,s:s,s:o,s:I}", "kind", "blocked", "verb", "agent request", "text",
-		                      json_sprintf("agent %s did not answer", b->name), "waited_ns", (json_int_t)waited_ns));
-	DL_FOREACH (ops->head, op) {
+			    json_pack("{s:s,s:s,s:o,s:I}", "kind", "blocked", "verb", "agent request", "text",
+				      json_sprintf("agent %s did not answer", b->name), "waited_ns", (json_int_t)waited_ns));
+	DL_FOREACH(ops->head, op) {
 		if (strcmp(op->agent, b->name) != 0)
 			continue;
 		if (!b->q)
@@ -201,8 +202,8 @@ static bool all_collected(const struct bundles *all)
 	return true;
 }
 
-int ops_run_watched(struct case_run *r, struct ops *ops, uint64_t timeout_ns, void (*watch)(struct case_run *r, struct ops *ops, void *user),
-                    void *user, struct error *e)
+int ops_run_watched(struct case_run *r, struct ops *ops, uint64_t timeout_ns,
+		    void (*watch)(struct case_run *r, struct ops *ops, void *user), void *user, struct error *e)
 {
 	uint64_t begin = now_ns(), end = begin + (timeout_ns ? timeout_ns : CTL_REQUEST_NS);
 	struct bundles all = { .n = 0 };
@@ -228,7 +229,7 @@ int ops_run_watched(struct case_run *r, struct ops *ops, uint64_t timeout_ns, vo
 	free(all.b);
 	if (rc && rc != -ETIMEDOUT)
 		return error_set(e, rc, "event loop: %s", strerror(-rc));
-	DL_FOREACH (ops->head, op)
+	DL_FOREACH(ops->head, op)
 		if (op->rc < 0)
 			return error_set(e, op->rc, "%s", op->text);
 	return 0;

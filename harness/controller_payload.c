@@ -16,7 +16,8 @@ void posts_free(struct case_run *r)
 {
 	struct post *p, *tmp;
 
-	DL_FOREACH_SAFE (r->posts, p, tmp) {
+	DL_FOREACH_SAFE(r->posts, p, tmp)
+	{
 		DL_DELETE(r->posts, p);
 		free(p);
 	}
@@ -71,7 +72,7 @@ static void note_wc(struct case_run *r, const json_t *rec)
 
 	snprintf(key, sizeof key, "%s %s", obj ? obj : "?", status ? status : "?");
 	json_object_set_new(r->wc_counts, key, json_integer(json_int(r->wc_counts, key, 0) + json_int(rec, "count", 1)));
-	DL_FOREACH (r->posts, p) {
+	DL_FOREACH(r->posts, p) {
 		unsigned n;
 
 		if (!p->has_ids || !is_send_side(p, obj))
@@ -99,19 +100,20 @@ static json_t *verify_request(const struct post *p)
 	unsigned count = p->accepted ? p->accepted : p->count;
 
 	if (p->find)
-		return json_pack("{s:s,s:s,s:I,s:i,s:I}", "op", "find", "qp", p->qp->peer, "size", (json_int_t)p->size, "count", (int)count, "tag",
-		                 (json_int_t)p->tag);
+		return json_pack("{s:s,s:s,s:I,s:i,s:I}", "op", "find", "qp", p->qp->peer, "size", (json_int_t)p->size, "count",
+				 (int)count, "tag", (json_int_t)p->tag);
 	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:i,s:I}", "op", "verify", "mr", p->mr, "off", (json_int_t)p->off, "size",
-	                 (json_int_t)p->size, "stride", (json_int_t)p->stride, "slots", (json_int_t)p->slots, "count", (int)count, "tag",
-	                 (json_int_t)p->tag);
+			 (json_int_t)p->size, "stride", (json_int_t)p->stride, "slots", (json_int_t)p->slots, "count", (int)count,
+			 "tag", (json_int_t)p->tag);
 }
 
 static void payload_record(struct case_run *r, const struct post *p, const char *at, const json_t *reply, const char *why)
 {
 	static const char *const counts[] = { "intact", "absent", "partial", "stale" };
 	unsigned total = p->accepted ? p->accepted : p->count;
-	json_t *rec = json_pack("{s:s,s:s,s:I,s:s,s:s,s:i,s:i,s:s,s:i}", "kind", "payload", "as", p->as, "tag", (json_int_t)p->tag, "op", p->op,
-	                        "at", at, "total", (int)total, "of_step", p->step, "obj", p->qp->name, "succeeded", (int)p->succeeded);
+	json_t *rec = json_pack("{s:s,s:s,s:I,s:s,s:s,s:i,s:i,s:s,s:i}", "kind", "payload", "as", p->as, "tag", (json_int_t)p->tag,
+				"op", p->op, "at", at, "total", (int)total, "of_step", p->step, "obj", p->qp->name, "succeeded",
+				(int)p->succeeded);
 
 	for (size_t i = 0; reply && i < 4; i++)
 		json_object_set_new(rec, counts[i], json_integer(json_int(reply, counts[i], 0)));
@@ -150,7 +152,8 @@ void payload_settle(struct case_run *r, uint32_t tag)
 	struct post *p, *tmp;
 
 	case_drain(r);
-	DL_FOREACH_SAFE (r->posts, p, tmp) {
+	DL_FOREACH_SAFE(r->posts, p, tmp)
+	{
 		if ((!tag || p->tag == tag) && owes_a_look(p))
 			payload_verify(r, p);
 	}
@@ -162,10 +165,10 @@ void payload_of(struct case_run *r, const char *as)
 	int step = -1;
 
 	/* In a repeat a name stands for the newest post of that name, at each of its ends. */
-	DL_FOREACH (r->posts, p)
+	DL_FOREACH(r->posts, p)
 		if (strcmp(p->as, as) == 0)
 			step = p->step;
-	DL_FOREACH (r->posts, p) {
+	DL_FOREACH(r->posts, p) {
 		if (strcmp(p->as, as) != 0 || p->step != step)
 			continue;
 		for (struct post *q = p->next; q && !newest; q = q->next)
@@ -181,7 +184,7 @@ void payload_at(struct case_run *r, const struct object *qp)
 {
 	struct post *p, *tmp;
 
-	DL_FOREACH_SAFE (r->posts, p, tmp)
-		if (!qp || p->qp == qp)
-			payload_verify(r, p);
+	DL_FOREACH_SAFE(r->posts, p, tmp)
+	if (!qp || p->qp == qp)
+		payload_verify(r, p);
 }

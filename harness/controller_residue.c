@@ -34,10 +34,10 @@ json_t *residue_difference(const json_t *a, const json_t *b)
 	size_t i, j;
 	const json_t *x, *y;
 
-	json_array_foreach ((json_t *)(uintptr_t)a, i, x) {
+	json_array_foreach((json_t *)(uintptr_t)a, i, x) {
 		bool found = false;
 
-		json_array_foreach ((json_t *)(uintptr_t)b, j, y)
+		json_array_foreach((json_t *)(uintptr_t)b, j, y)
 			found = found || json_equal((json_t *)(uintptr_t)x, (json_t *)(uintptr_t)y);
 		if (!found)
 			json_array_append(rest, (json_t *)(uintptr_t)x);
@@ -76,8 +76,9 @@ void residue_check(struct case_run *r, json_t *before)
 		json_t *gone = residue_difference(json_object_get(before, kinds[i]), json_object_get(after, kinds[i]));
 		json_t *new = residue_difference(json_object_get(after, kinds[i]), json_object_get(before, kinds[i]));
 
-		case_record(r, "controller", json_pack("{s:s,s:s,s:b,s:o,s:o}", "kind", "residue", "what", kinds[i], "ok",
-		                                       json_array_size(gone) == 0 && json_array_size(new) == 0, "before", gone, "after", new));
+		case_record(r, "controller",
+			    json_pack("{s:s,s:s,s:b,s:o,s:o}", "kind", "residue", "what", kinds[i], "ok",
+				      json_array_size(gone) == 0 && json_array_size(new) == 0, "before", gone, "after", new));
 	}
 	json_decref(after);
 	json_decref(before);

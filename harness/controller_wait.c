@@ -100,7 +100,7 @@ static void write_down(struct case_run *r, const char *src, const char *clk, jso
 static void note_death(struct case_run *r, const char *agent, const char *why)
 {
 	json_t *rec = json_pack("{s:s,s:o,s:i,s:o}", "kind", "lost", "what", json_sprintf("agent/%s", agent), "count", 1, "text",
-	                        json_sprintf("agent %s died: %s", agent, why));
+				json_sprintf("agent %s died: %s", agent, why));
 
 	if (!rec)
 		return;
@@ -113,7 +113,7 @@ static void note_ends(struct case_run *r)
 	struct ctl_agent *a;
 	char why[64];
 
-	DL_FOREACH (r->c->agents, a) {
+	DL_FOREACH(r->c->agents, a) {
 		if (!a->name[0] || !a->ended || a->end_noted)
 			continue;
 		/* End of file comes a moment before the process can be reaped: its status is worth a short look. */
@@ -131,7 +131,7 @@ void case_drain(struct case_run *r)
 		size_t i;
 
 		r->inbox = json_array();
-		json_array_foreach (all, i, note)
+		json_array_foreach(all, i, note)
 			write_down(r, json_str(note, "src"), json_str(note, "clk"), json_object_get(note, "rec"));
 		json_decref(all);
 	}

@@ -90,8 +90,9 @@ int proc_spawn(struct proc *ret, char *const argv[], const char *const *env_add,
 		rc = error_set(e, -errno, "cannot start %s: no pipe: %s", argv[0], strerror(errno));
 		goto close_pipes;
 	}
-	struct child_setup setup = { .argv = argv, .env_add = env_add, .in = in[0], .out = out[1], .err = err_fd, .report = report[1],
-		                     .parent = getpid() };
+	struct child_setup setup = {
+		.argv = argv, .env_add = env_add, .in = in[0], .out = out[1], .err = err_fd, .report = report[1], .parent = getpid()
+	};
 	p.pid = fork();
 	if (p.pid < 0) {
 		rc = error_set(e, -errno, "cannot start %s: fork: %s", argv[0], strerror(errno));

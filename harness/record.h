@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes observations.jsonl: fills in what every record carries (v n t clk src boot lane step iter) and writes each line at once, with one
- * write(), so that what a killed controller or a dead kernel leaves behind is whole lines and at most one torn end.
+ * Writes observations.jsonl: fills in what every record carries (v n t clk src boot lane step iter) and writes each line at once,
+ * with one write(), so that what a killed controller or a dead kernel leaves behind is whole lines and at most one torn end.
  */
 #ifndef QD_RECORD_H
 #define QD_RECORD_H
@@ -15,18 +15,18 @@ struct recorder;
 
 struct recorder_options {
 	const char *path;
-	const char *clk;   /* the controller's clock domain */
+	const char *clk; /* the controller's clock domain */
 	int boot, lane;
 };
 
 /* Truncates path. The strings are copied. */
 int recorder_open(const struct recorder_options *o, struct recorder **ret, struct error *e);
-void recorder_close(struct recorder *r);   /* NULL is fine */
+void recorder_close(struct recorder *r); /* NULL is fine */
 
 /* From now on records belong to this step (0 before the first, -1 after the last); iter "" outside repeat. */
 void recorder_step(struct recorder *r, int step, const char *iter);
-/* Completes rec in place and writes it. A `t` that is there stays; clk NULL is the controller's own; src as formats.md has it. Returns 0 or
- * the errno of the first write that failed (it stays: a file with a hole must not be judged as whole). */
+/* Completes rec in place and writes it. A `t` that is there stays; clk NULL is the controller's own; src as formats.md has it.
+ * Returns 0 or the errno of the first write that failed (it stays: a file with a hole must not be judged as whole). */
 int recorder_write(struct recorder *r, const char *src, const char *clk, json_t *rec);
 /* 0 or the first error. */
 int recorder_error(const struct recorder *r);

@@ -37,9 +37,9 @@ void recover_phase(struct case_run *r, const json_t *step, const char *phase, un
 	const char *path = json_str(step, "path");
 	size_t i;
 
-	json_array_foreach (pairs, i, pair) {
-		json_t *rec = json_pack("{s:s,s:O,s:s,s:i,s:s}", "kind", "recover", "pair", pair, "path", path ? path : "?", "attempt", (int)attempt,
-		                        "phase", phase);
+	json_array_foreach(pairs, i, pair) {
+		json_t *rec = json_pack("{s:s,s:O,s:s,s:i,s:s}", "kind", "recover", "pair", pair, "path", path ? path : "?",
+					"attempt", (int)attempt, "phase", phase);
 
 		if (text && text[0])
 			json_object_set_new(rec, "text", json_string(text));
@@ -56,7 +56,8 @@ static void to_err(struct case_run *r, const struct ends *ends)
 		const struct object *qp = ends->qp[i];
 
 		if (qp->exists && qp->state && strcmp(qp->state, "ERR") != 0 && strcmp(qp->state, "RESET") != 0)
-			ops_add(&ops, qp->agent, json_pack("{s:s,s:s,s:s,s:s}", "op", "qp_modify", "name", qp->name, "to", "ERR", "by", "recover"));
+			ops_add(&ops, qp->agent,
+				json_pack("{s:s,s:s,s:s,s:s}", "op", "qp_modify", "name", qp->name, "to", "ERR", "by", "recover"));
 	}
 	ops_run(r, &ops, 0, NULL);
 	ops_free(&ops);
@@ -73,14 +74,16 @@ int recover_drain(struct case_run *r, const struct ends *ends, struct error *e)
 	to_err(r, ends);
 	for (size_t i = 0; i < ends->n; i++)
 		if (ends->qp[i]->exists && ends->qp[i]->state && strcmp(ends->qp[i]->state, "RESET") != 0)
-			ops_add(&ops, ends->qp[i]->agent, json_pack("{s:s,s:s,s:I}", "op", "drain", "qp", ends->qp[i]->name, "deadline_ns",
-			                                            (json_int_t)DRAIN_NS));
+			ops_add(&ops, ends->qp[i]->agent,
+				json_pack("{s:s,s:s,s:I}", "op", "drain", "qp", ends->qp[i]->name, "deadline_ns",
+					  (json_int_t)DRAIN_NS));
 	rc = ops_run(r, &ops, DRAIN_NS + 2 * NSEC_PER_SEC, e);
 	for (struct op *op = ops.head; op; op = op->next)
 		left += op->reply ? json_int(op->reply, "in_flight", 0) : 0;
 	ops_free(&ops);
 	if (left)
-		return error_set(e, -EBUSY, "%lld work requests have no end after %llu ms in ERR", (long long)left, DRAIN_NS / NSEC_PER_MSEC);
+		return error_set(e, -EBUSY, "%lld work requests have no end after %llu ms in ERR", (long long)left,
+				 DRAIN_NS / NSEC_PER_MSEC);
 	payload_settle(r, 0);
 	return rc;
 }
@@ -93,7 +96,7 @@ static void set_overrides(const struct ends *ends, const json_t *step)
 	for (size_t i = 0; i < ends->n; i++) {
 		struct object *qp = ends->qp[i];
 
-		json_object_foreach (json_object_get(step, "qp"), key, value) {
+		json_object_foreach(json_object_get(step, "qp"), key, value) {
 			if (!json_is_object(value) || json_object_get(value, "ref"))
 				json_object_set(qp->override_attr, key, value);
 			else if (strcmp(key, qp->agent) == 0)
@@ -102,11 +105,12 @@ static void set_overrides(const struct ends *ends, const json_t *step)
 	}
 }
 
-static int check_traffic(struct case_run *r, const struct ends *ends, const json_t *step, unsigned attempt, uint64_t end_ns, struct error *e)
+static int check_traffic(struct case_run *r, const struct ends *ends, const json_t *step, unsigned attempt, uint64_t end_ns,
+			 struct error *e)
 {
 	const json_t *check = json_object_get(step, "check");
 	json_t *ops = json_is_array(json_object_get(check, "ops")) ? json_incref(json_object_get(check, "ops"))
-	                                                             : json_pack("[s,s,s]", "SEND", "WRITE", "READ");
+								   : json_pack("[s,s,s]", "SEND", "WRITE", "READ");
 	struct traffic_spec spec = { .ops = ops, .tag = (uint32_t)json_int(check, "tag", 0), .by = "recover" };
 	uint64_t now = now_ns(), ns = end_ns > now && end_ns - now < CHECK_NS ? end_ns - now : CHECK_NS;
 	char as[CTL_NAME_MAX];
@@ -126,7 +130,7 @@ static int check_traffic(struct case_run *r, const struct ends *ends, const json
 }
 
 static int attempt_once(struct case_run *r, const json_t *step, const struct recover_path *path, const struct ends *ends,
-                        const struct ends *pair_ends, unsigned attempt, uint64_t end_ns, struct error *e)
+			const struct ends *pair_ends, unsigned attempt, uint64_t end_ns, struct error *e)
 {
 	int rc;
 
@@ -150,7 +154,7 @@ static bool all_rts(const struct ends *ends)
 }
 
 static int attempts(struct case_run *r, const json_t *step, const struct recover_path *path, const struct ends *ends,
-                    const struct ends *pair_ends, struct error *e)
+		    const struct ends *pair_ends, struct error *e)
 {
 	int64_t n = 1;
 	uint64_t backoff = json_u64(step, "backoff", 0), end = step_deadline(r, step, now_ns(), 60 * NSEC_PER_SEC);

@@ -15,7 +15,8 @@ static int to_reset(struct case_run *r, const struct ends *ends, struct error *e
 	for (size_t i = 0; i < ends->n; i++)
 		if (ends->qp[i]->exists)
 			ops_add(&ops, ends->qp[i]->agent,
-			        json_pack("{s:s,s:s,s:s,s:s}", "op", "qp_modify", "name", ends->qp[i]->name, "to", "RESET", "by", "recover"));
+				json_pack("{s:s,s:s,s:s,s:s}", "op", "qp_modify", "name", ends->qp[i]->name, "to", "RESET", "by",
+					  "recover"));
 	rc = ops_run(r, &ops, 0, e);
 	ops_free(&ops);
 	return rc;
@@ -29,16 +30,17 @@ static int replace(struct case_run *r, const json_t *step, bool cqs, struct erro
 	size_t i;
 	int rc;
 
-	json_array_foreach (json_object_get(step, "replace"), i, name) {
+	json_array_foreach(json_object_get(step, "replace"), i, name) {
 		struct object *o = ctl_object_find(r, json_string_value(name));
 
 		if (!o || (o->type == OBJECT_CQ) != cqs)
 			continue;
-		ops_add(&ops, o->agent, json_pack("{s:s,s:s,s:s}", "op", "destroy", "type", ctl_object_type_names[o->type], "name", o->name));
+		ops_add(&ops, o->agent,
+			json_pack("{s:s,s:s,s:s}", "op", "destroy", "type", ctl_object_type_names[o->type], "name", o->name));
 	}
 	rc = ops_run(r, &ops, 0, e);
 	ops_free(&ops);
-	json_array_foreach (json_object_get(step, "replace"), i, name) {
+	json_array_foreach(json_object_get(step, "replace"), i, name) {
 		struct object *o = ctl_object_find(r, json_string_value(name));
 
 		if (!rc && o && (o->type == OBJECT_CQ) == cqs)
@@ -55,7 +57,7 @@ static bool replaces_cq(struct case_run *r, const json_t *step)
 	const json_t *name;
 	size_t i;
 
-	json_array_foreach (json_object_get(step, "replace"), i, name) {
+	json_array_foreach(json_object_get(step, "replace"), i, name) {
 		const struct object *o = ctl_object_find(r, json_string_value(name));
 
 		if (o && o->type == OBJECT_CQ)
@@ -89,7 +91,8 @@ static int destroy_qps(struct case_run *r, const struct ends *ends, struct error
 
 	for (size_t i = 0; i < ends->n; i++)
 		if (ends->qp[i]->exists)
-			ops_add(&ops, ends->qp[i]->agent, json_pack("{s:s,s:s,s:s}", "op", "destroy", "type", "qp", "name", ends->qp[i]->name));
+			ops_add(&ops, ends->qp[i]->agent,
+				json_pack("{s:s,s:s,s:s}", "op", "destroy", "type", "qp", "name", ends->qp[i]->name));
 	rc = ops_run(r, &ops, 0, e);
 	ops_free(&ops);
 	return rc;

@@ -10,8 +10,8 @@
 #include "units.h"
 
 const char *const outcome_names[NUM_OUTCOMES] = {
-	[OUTCOME_INVALID] = "?",         [OUTCOME_DONE] = "done",       [OUTCOME_MET] = "met",     [OUTCOME_BROKEN] = "broken",
-	[OUTCOME_TIMEOUT] = "timeout",   [OUTCOME_REFUSED] = "refused", [OUTCOME_ERROR] = "error", [OUTCOME_SKIPPED] = "skipped",
+	[OUTCOME_INVALID] = "?",       [OUTCOME_DONE] = "done",       [OUTCOME_MET] = "met",     [OUTCOME_BROKEN] = "broken",
+	[OUTCOME_TIMEOUT] = "timeout", [OUTCOME_REFUSED] = "refused", [OUTCOME_ERROR] = "error", [OUTCOME_SKIPPED] = "skipped",
 };
 
 static const struct step_ops step_table[] = {
@@ -65,8 +65,8 @@ uint64_t step_deadline(const struct case_run *r, const json_t *step, uint64_t be
 
 void step_record(struct case_run *r, const json_t *step, const struct step_result *res)
 {
-	json_t *rec = json_pack("{s:s,s:s,s:s,s:I}", "kind", "step", "phase", res ? "end" : "begin", "do", json_str(step, "do"), "line",
-	                        (json_int_t)json_int(step, "line", 0));
+	json_t *rec = json_pack("{s:s,s:s,s:s,s:I}", "kind", "step", "phase", res ? "end" : "begin", "do", json_str(step, "do"),
+				"line", (json_int_t)json_int(step, "line", 0));
 
 	if (rec && res) {
 		json_object_set_new(rec, "outcome", json_string(outcome_names[res->outcome]));
@@ -84,7 +84,7 @@ static void give_deadlines(const json_t *step, struct ops *list)
 
 	if (within <= 0)
 		return;
-	DL_FOREACH (list->head, op)
+	DL_FOREACH(list->head, op)
 		if (!json_object_get(op->req, "deadline_ns"))
 			json_object_set_new(op->req, "deadline_ns", json_integer(within / 2));
 }
@@ -134,7 +134,7 @@ void step_run(struct case_run *r, const json_t *step)
 	if (r->over) {
 		res.outcome = OUTCOME_SKIPPED;
 		error_set(&res.text, 0, "the case's time (%llu ms) is used up",
-		          (unsigned long long)(json_u64(r->plan, "budget_ns", 0) / NSEC_PER_MSEC));
+			  (unsigned long long)(json_u64(r->plan, "budget_ns", 0) / NSEC_PER_MSEC));
 	} else
 		run_one(r, step, &res);
 	case_drain(r);

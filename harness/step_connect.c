@@ -11,7 +11,8 @@
 
 static bool is_past_connect(const struct object *qp)
 {
-	return qp->exists && qp->state && (strcmp(qp->state, "ERR") == 0 || strcmp(qp->state, "SQE") == 0 || strcmp(qp->state, "SQD") == 0);
+	return qp->exists && qp->state &&
+	       (strcmp(qp->state, "ERR") == 0 || strcmp(qp->state, "SQE") == 0 || strcmp(qp->state, "SQD") == 0);
 }
 
 void step_connect(struct case_run *r, const json_t *step, struct step_result *res)
@@ -26,7 +27,8 @@ void step_connect(struct case_run *r, const json_t *step, struct step_result *re
 	payload_settle(r, 0);
 	for (size_t i = 0; !rc && i < ends.n; i++)
 		if (is_past_connect(ends.qp[i]))
-			rc = error_set(&e, -EISCONN, "%s is in %s: connect goes on from RESET, INIT or RTR only", ends.qp[i]->name, ends.qp[i]->state);
+			rc = error_set(&e, -EISCONN, "%s is in %s: connect goes on from RESET, INIT or RTR only", ends.qp[i]->name,
+				       ends.qp[i]->state);
 	if (!rc)
 		rc = link_up(r, &ends, upto ? upto : "RTS", "connect", &e);
 	ends_free(&ends);
@@ -36,7 +38,7 @@ void step_connect(struct case_run *r, const json_t *step, struct step_result *re
 static const char *const object_keys[] = { "pd", "cq", "srq", "mr", "qp" };
 
 static int each_object(struct case_run *r, const json_t *step, struct ops *ops, struct error *e,
-                       void (*add)(struct case_run *r, struct ops *ops, struct object *o), bool reverse)
+		       void (*add)(struct case_run *r, struct ops *ops, struct object *o), bool reverse)
 {
 	size_t n = sizeof object_keys / sizeof object_keys[0];
 
@@ -49,7 +51,8 @@ static int each_object(struct case_run *r, const json_t *step, struct ops *ops, 
 			struct object *o = ctl_object_find(r, name);
 
 			if (!o)
-				return error_set(e, -ENOENT, "there is no %s %s in the plan", object_keys[reverse ? n - 1 - k : k], name);
+				return error_set(e, -ENOENT, "there is no %s %s in the plan", object_keys[reverse ? n - 1 - k : k],
+						 name);
 			add(r, ops, o);
 		}
 	}
@@ -66,7 +69,8 @@ int step_create_queue(struct case_run *r, const json_t *step, struct ops *ops, s
 static void add_destroy(struct case_run *r, struct ops *ops, struct object *o)
 {
 	(void)r;
-	ops_add(ops, o->agent, json_pack("{s:s,s:s,s:s}", "op", "destroy", "type", ctl_object_type_names[o->type], "name", o->name));
+	ops_add(ops, o->agent,
+		json_pack("{s:s,s:s,s:s}", "op", "destroy", "type", ctl_object_type_names[o->type], "name", o->name));
 }
 
 int step_destroy_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e)
@@ -87,7 +91,7 @@ static json_t *modify_set(struct case_run *r, struct object *qp, const json_t *s
 			set = link_attrs(r, qp, to);
 	if (!set)
 		set = json_object();
-	json_object_foreach (json_object_get(step, "set"), key, value) {
+	json_object_foreach(json_object_get(step, "set"), key, value) {
 		int64_t n;
 
 		if (json_str(value, "ref") && value_resolve(r, value, 0, &n, NULL) == 0)
@@ -113,7 +117,8 @@ static int add_modify(struct case_run *r, struct ops *ops, struct object *qp, co
 		if (rc)
 			return rc;
 	}
-	req = json_pack("{s:s,s:s,s:s,s:o,s:s}", "op", "qp_modify", "name", qp->name, "to", to, "set", modify_set(r, qp, step, to), "by", "step");
+	req = json_pack("{s:s,s:s,s:s,s:o,s:s}", "op", "qp_modify", "name", qp->name, "to", to, "set", modify_set(r, qp, step, to),
+			"by", "step");
 	if (json_object_get(step, "leave_out"))
 		json_object_set(req, "leave_out", json_object_get(step, "leave_out"));
 	if (json_object_get(step, "add"))
@@ -129,7 +134,7 @@ int step_modify_queue(struct case_run *r, const json_t *step, struct ops *ops, s
 	size_t i;
 	int rc;
 
-	json_array_foreach (at, i, name) {
+	json_array_foreach(at, i, name) {
 		const struct object *o = ctl_object_find(r, json_string_value(name));
 
 		if (o && o->type == OBJECT_SRQ)

@@ -52,7 +52,7 @@ static void ask_counters(struct case_run *r, const json_t *one)
 
 	if (!json_array_size(at))
 		query_counters(r, NULL);
-	json_array_foreach (at, i, name) {
+	json_array_foreach(at, i, name) {
 		const char *text = json_string_value(name);
 		const struct object *o = text ? ctl_object_find(r, text) : NULL;
 
@@ -110,7 +110,8 @@ static void why_text(struct step_result *res, const json_t *why)
 {
 	const char *at = json_str(why, "at"), *expected = json_str(why, "expected"), *seen = json_str(why, "seen");
 
-	error_set(&res->text, 0, "%s%sexpected %s, seen %s", at ? at : "", at && at[0] ? ": " : "", expected ? expected : "?", seen ? seen : "nothing");
+	error_set(&res->text, 0, "%s%sexpected %s, seen %s", at ? at : "", at && at[0] ? ": " : "", expected ? expected : "?",
+		  seen ? seen : "nothing");
 }
 
 /* Until when: `for` is observed to its end, otherwise the deadline bounds it. */

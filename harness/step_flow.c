@@ -38,7 +38,7 @@ void step_repeat(struct case_run *r, const json_t *step, struct step_result *res
 		snprintf(r->iter, sizeof r->iter, "%.40s%s%lld", outer, outer[0] ? "." : "", (long long)n);
 		r->iterations++;
 		r->broken = false;
-		json_array_foreach (steps, i, member)
+		json_array_foreach(steps, i, member)
 			step_run(r, member);
 		ran++;
 		passed += !r->broken && !r->over;
@@ -119,7 +119,7 @@ void step_together(struct case_run *r, const json_t *step, struct step_result *r
 		res->outcome = OUTCOME_ERROR;
 		return;
 	}
-	json_array_foreach (steps, i, s) {
+	json_array_foreach(steps, i, s) {
 		m[i] = (struct member){ .step = s, .ops = step_find(json_str(s, "do")) };
 		if (!m[i].ops || !m[i].ops->queue)
 			continue;

@@ -10,7 +10,7 @@
 
 #include "json.h"
 
-#define TAG_ITERATIONS 4096   /* the plan leaves the low bits of a tag to iterations */
+#define TAG_ITERATIONS 4096 /* the plan leaves the low bits of a tag to iterations */
 
 static bool is_atomic(const char *op)
 {
@@ -40,7 +40,7 @@ static struct post *post_named(struct case_run *r, const char *as, const struct 
 {
 	struct post *p, *found = NULL;
 
-	DL_FOREACH (r->posts, p)
+	DL_FOREACH(r->posts, p)
 		if (strcmp(p->as, as) == 0 && p->qp == qp)
 			found = p;
 	return found;
@@ -64,9 +64,9 @@ static void key_is_the_same(struct case_run *r, const json_t *step, const struct
 	const char *as = json_str(step, "as");
 
 	case_record(r, "controller",
-	            json_pack("{s:s,s:s,s:s,s:[s],s:s,s:s,s:{s:s},s:o}", "kind", "fault", "as", as ? as : "", "name", "rkey", "at", qp->name, "phase",
-	                      "not_fired", "detection", "nak", "evidence", "mr", mr, "text",
-	                      json_sprintf("the device gave %s the same rkey again: the old one is the current one", mr)));
+		    json_pack("{s:s,s:s,s:s,s:[s],s:s,s:s,s:{s:s},s:o}", "kind", "fault", "as", as ? as : "", "name", "rkey", "at",
+			      qp->name, "phase", "not_fired", "detection", "nak", "evidence", "mr", mr, "text",
+			      json_sprintf("the device gave %s the same rkey again: the old one is the current one", mr)));
 }
 
 static int remote_key(struct case_run *r, const struct object *qp, const json_t *step, const char *mr, json_t *req, struct error *e)
@@ -97,7 +97,7 @@ static void copy_members(json_t *req, const json_t *step, const json_t *remote)
 	json_t *members = json_deep_copy(json_object_get(step, "members")), *m;
 	size_t i;
 
-	json_array_foreach (members, i, m) {
+	json_array_foreach(members, i, m) {
 		const char *op = json_str(m, "op");
 
 		if (op && is_remote(op) && remote)
@@ -111,14 +111,15 @@ static bool wants_remote(const json_t *step, const char *op)
 	const json_t *m;
 	size_t i;
 
-	json_array_foreach (json_object_get(step, "members"), i, m)
+	json_array_foreach(json_object_get(step, "members"), i, m)
 		if (json_str(m, "op") && is_remote(json_str(m, "op")))
 			return true;
 	return is_remote(op);
 }
 
 /* Background where the bytes will end up, so that nothing from before passes for them; a READ's source gets the message. */
-static void prepare_memory(struct case_run *r, struct ops *ops, const struct post *p, const json_t *step, const char *mem_mr, uint64_t mem_off)
+static void prepare_memory(struct case_run *r, struct ops *ops, const struct post *p, const json_t *step, const char *mem_mr,
+			   uint64_t mem_off)
 {
 	const struct object *mem = ctl_object_find(r, mem_mr);
 	unsigned n = p->count < p->slots ? p->count : (unsigned)p->slots;
@@ -128,15 +129,17 @@ static void prepare_memory(struct case_run *r, struct ops *ops, const struct pos
 		return;
 	if (strcmp(p->op, "READ") == 0) {
 		if (mem && mem->exists && !agent_unreachable(agent_find(r, mem->agent)))
-			ops_add(ops, mem->agent, json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:i,s:I}", "op", "fill", "mr", mem->name, "off",
-			                                   (json_int_t)mem_off, "size", (json_int_t)p->size, "stride", (json_int_t)p->stride,
-			                                   "slots", (json_int_t)p->slots, "count", (int)n, "tag", (json_int_t)p->tag));
+			ops_add(ops, mem->agent,
+				json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:i,s:I}", "op", "fill", "mr", mem->name, "off",
+					  (json_int_t)mem_off, "size", (json_int_t)p->size, "stride", (json_int_t)p->stride,
+					  "slots", (json_int_t)p->slots, "count", (int)n, "tag", (json_int_t)p->tag));
 	} else if (!mem || !mem->exists || agent_unreachable(agent_find(r, mem->agent)))
 		return;
 	(void)step;
-	ops_add(ops, at_mem.mr_agent, json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:i,s:i}", "op", "fill", "mr", at_mem.mr, "off", (json_int_t)at_mem.off,
-	                                        "size", (json_int_t)p->size, "stride", (json_int_t)p->stride, "slots", (json_int_t)p->slots,
-	                                        "count", (int)n, "tag", 0));
+	ops_add(ops, at_mem.mr_agent,
+		json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:i,s:i}", "op", "fill", "mr", at_mem.mr, "off", (json_int_t)at_mem.off, "size",
+			  (json_int_t)p->size, "stride", (json_int_t)p->stride, "slots", (json_int_t)p->slots, "count", (int)n,
+			  "tag", 0));
 }
 
 static struct post *post_new(struct case_run *r, struct object *qp, const json_t *step, struct error *e, int *rc)
@@ -168,11 +171,12 @@ static struct post *post_new(struct case_run *r, struct object *qp, const json_t
 
 static json_t *post_request(struct case_run *r, const struct post *p, const json_t *step, struct error *e, int *rc)
 {
-	static const char *const copied[] = { "signaled", "inline", "fence", "solicited", "chain", "imm", "compare", "swap", "lkey", "add" };
-	json_t *req = json_pack("{s:s,s:s,s:s,s:I,s:s,s:I,s:i,s:I,s:I,s:I,s:o}", "op", "post", "qp", p->qp->name, "as", p->as, "tag",
-	                        (json_int_t)p->tag, "wr", p->op, "size", (json_int_t)p->size, "count", (int)p->count, "off",
-	                        (json_int_t)json_int(step, "tx_off", 0), "stride", (json_int_t)p->stride, "slots", (json_int_t)p->slots, "mr",
-	                        json_sprintf("%s.tx", p->qp->name));
+	static const char *const copied[] = { "signaled", "inline",  "fence", "solicited", "chain",
+					      "imm",      "compare", "swap",  "lkey",      "add" };
+	json_t *req = json_pack("{s:s,s:s,s:s,s:I,s:s,s:I,s:i,s:I,s:I,s:I,s:o}", "op", "post", "qp", p->qp->name, "as", p->as,
+				"tag", (json_int_t)p->tag, "wr", p->op, "size", (json_int_t)p->size, "count", (int)p->count, "off",
+				(json_int_t)json_int(step, "tx_off", 0), "stride", (json_int_t)p->stride, "slots",
+				(json_int_t)p->slots, "mr", json_sprintf("%s.tx", p->qp->name));
 
 	for (size_t i = 0; i < sizeof copied / sizeof copied[0]; i++)
 		if (json_object_get(step, copied[i]))
@@ -242,7 +246,8 @@ static int run_fills(struct case_run *r, struct ops *ops, struct error *e)
 	struct op *op, *tmp;
 	int rc;
 
-	DL_FOREACH_SAFE (ops->head, op, tmp) {
+	DL_FOREACH_SAFE(ops->head, op, tmp)
+	{
 		if (op->user)
 			continue;
 		DL_DELETE(ops->head, op);
@@ -284,8 +289,8 @@ void step_post_finish(struct case_run *r, const json_t *step, struct ops *ops)
 		/* The verb's own refusal comes in the reply, not as its rc. */
 		if (op->rc == 0 && op->reply && json_int(op->reply, "errno", 0) > 0) {
 			op->rc = -(int)json_int(op->reply, "errno", 0);
-			snprintf(op->text, sizeof op->text, "ibv_post_send at %s: %s after %u accepted", p ? p->qp->name : "?", strerror(-op->rc),
-			         accepted);
+			snprintf(op->text, sizeof op->text, "ibv_post_send at %s: %s after %u accepted", p ? p->qp->name : "?",
+				 strerror(-op->rc), accepted);
 		}
 	}
 }
@@ -296,7 +301,7 @@ int step_post_recv_queue(struct case_run *r, const json_t *step, struct ops *ops
 	size_t i;
 	int rc = 0;
 
-	json_array_foreach (json_object_get(step, "at"), i, at) {
+	json_array_foreach(json_object_get(step, "at"), i, at) {
 		const char *name = json_string_value(at);
 		struct ends ends = { NULL, 0 };
 		struct object *o = ctl_object_find(r, name);

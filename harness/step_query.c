@@ -15,8 +15,8 @@
 static void state_unreachable(struct case_run *r, const struct object *qp, const char *why)
 {
 	case_record(r, "controller",
-	            json_pack("{s:s,s:s,s:i,s:s,s:i,s:o}", "kind", "state", "obj", qp->name, "life", (int)qp->life, "by", "query", "errno", EHOSTDOWN,
-	                      "note", json_sprintf("unreachable: agent %s is %s", qp->agent, why)));
+		    json_pack("{s:s,s:s,s:i,s:s,s:i,s:o}", "kind", "state", "obj", qp->name, "life", (int)qp->life, "by", "query",
+			      "errno", EHOSTDOWN, "note", json_sprintf("unreachable: agent %s is %s", qp->agent, why)));
 }
 
 void query_states(struct case_run *r, const struct ends *ends, const char *by)
@@ -41,7 +41,7 @@ void query_counters(struct case_run *r, const char *agent)
 	struct ops ops = { NULL };
 	struct ctl_agent *a;
 
-	DL_FOREACH (r->c->agents, a) {
+	DL_FOREACH(r->c->agents, a) {
 		if (!a->name[0] || !a->device || agent_unreachable(a) || (agent && strcmp(a->name, agent) != 0))
 			continue;
 		ops_add(&ops, a->name, json_pack("{s:s,s:o}", "op", "counters", "dev", json_sprintf("dev.%s", a->name)));
@@ -52,8 +52,9 @@ void query_counters(struct case_run *r, const char *agent)
 	for (struct op *op = ops.head; op; op = op->next) {
 		a = agent_find(r, op->agent);
 		if (op->rc == 0 && a && !a->own_counters)
-			case_record(r, "controller", json_pack("{s:s,s:o,s:i,s:O?}", "kind", "counter", "obj", json_sprintf("dev.%s", op->agent), "life", 1,
-			                                       "values", json_object_get(op->reply, "values")));
+			case_record(r, "controller",
+				    json_pack("{s:s,s:o,s:i,s:O?}", "kind", "counter", "obj", json_sprintf("dev.%s", op->agent),
+					      "life", 1, "values", json_object_get(op->reply, "values")));
 	}
 	ops_free(&ops);
 }
@@ -70,13 +71,14 @@ void query_dump(struct case_run *r, const struct ends *ends, const char *why)
 {
 	struct ctl_agent *a;
 
-	DL_FOREACH (r->c->agents, a) {
+	DL_FOREACH(r->c->agents, a) {
 		unsigned before = a->own_dumps;
 		json_t *reply = NULL;
 
 		if (!a->name[0] || agent_unreachable(a) || !agent_in(ends, a->name))
 			continue;
-		if (ask(r, a->name, json_pack("{s:s,s:s}", "op", "dump", "why", why), QUERY_NS, &reply, NULL) == 0 && a->own_dumps == before) {
+		if (ask(r, a->name, json_pack("{s:s,s:s}", "op", "dump", "why", why), QUERY_NS, &reply, NULL) == 0 &&
+		    a->own_dumps == before) {
 			json_t *rec = json_deep_copy(reply);
 
 			json_object_del(rec, "id");

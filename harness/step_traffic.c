@@ -14,8 +14,8 @@
 
 static json_t *prepare_request(struct case_run *r, const struct object *qp, const struct traffic_spec *spec, uint32_t tag)
 {
-	json_t *req = json_pack("{s:s,s:s,s:s,s:I,s:I,s:o}", "op", "traffic_prepare", "as", spec->as, "qp", qp->name, "size", (json_int_t)spec->size,
-	                        "tag", (json_int_t)tag, "mr", json_sprintf("%s.trf", qp->name));
+	json_t *req = json_pack("{s:s,s:s,s:s,s:I,s:I,s:o}", "op", "traffic_prepare", "as", spec->as, "qp", qp->name, "size",
+				(json_int_t)spec->size, "tag", (json_int_t)tag, "mr", json_sprintf("%s.trf", qp->name));
 
 	if (faults_hold_receives(r, qp->name))
 		json_object_set_new(req, "receives", json_integer(0));
@@ -30,10 +30,10 @@ static json_t *traffic_request(const struct object *qp, const struct traffic_spe
 
 	snprintf(peer_mr, sizeof peer_mr, "%s.trf", qp->peer);
 	key = json_object_get(json_object_get(qp->told, "keys"), peer_mr);
-	req = json_pack("{s:s,s:s,s:s,s:O,s:I,s:I,s:I,s:I,s:o,s:s,s:I,s:s}", "op", "traffic", "as", spec->as, "qp", qp->name, "ops", spec->ops,
-	                "size", (json_int_t)spec->size, "depth", (json_int_t)spec->depth, "messages", (json_int_t)spec->messages, "tag",
-	                (json_int_t)tag, "mr", json_sprintf("%s.trf", qp->name), "role", "both", "deadline_ns", (json_int_t)deadline_ns, "by",
-	                spec->by);
+	req = json_pack("{s:s,s:s,s:s,s:O,s:I,s:I,s:I,s:I,s:o,s:s,s:I,s:s}", "op", "traffic", "as", spec->as, "qp", qp->name, "ops",
+			spec->ops, "size", (json_int_t)spec->size, "depth", (json_int_t)spec->depth, "messages",
+			(json_int_t)spec->messages, "tag", (json_int_t)tag, "mr", json_sprintf("%s.trf", qp->name), "role", "both",
+			"deadline_ns", (json_int_t)deadline_ns, "by", spec->by);
 	json_object_set_new(req, "rkey", json_integer(json_int(key, "rkey", 0)));
 	if (json_object_get(key, "addr"))
 		json_object_set(req, "raddr", json_object_get(key, "addr"));
@@ -58,15 +58,17 @@ static int judge_end(const struct object *qp, const json_t *stats, const struct 
 
 	if (errors)
 		return error_set(e, -EIO, "%s: %lld of %lld messages failed, the first with %s", qp->name, (long long)errors,
-		                 (long long)spec->messages, first ? first : "?");
+				 (long long)spec->messages, first ? first : "?");
 	if (bad)
 		return error_set(e, -EBADMSG, "%s: %lld messages arrived damaged or from before", qp->name, (long long)bad);
 	if (done < spec->messages)
-		return error_set(e, -ETIME, "%s: %lld of %lld messages were done in time", qp->name, (long long)done, (long long)spec->messages);
+		return error_set(e, -ETIME, "%s: %lld of %lld messages were done in time", qp->name, (long long)done,
+				 (long long)spec->messages);
 	return 0;
 }
 
-static int verify_landed(struct case_run *r, const struct ends *ends, const struct traffic_spec *spec, const struct ops *ran, struct error *e)
+static int verify_landed(struct case_run *r, const struct ends *ends, const struct traffic_spec *spec, const struct ops *ran,
+			 struct error *e)
 {
 	struct ops ops = { NULL };
 	int rc;
@@ -74,19 +76,22 @@ static int verify_landed(struct case_run *r, const struct ends *ends, const stru
 	for (size_t i = 0; i < ends->n; i++) {
 		const struct object *qp = ends->qp[i], *peer = ctl_object_find(r, qp->peer);
 		const struct op *of_peer = peer ? op_of(ran, peer) : NULL;
-		struct op *op = ops_add(&ops, qp->agent, json_pack("{s:s,s:s,s:s,s:I}", "op", "traffic_verify", "as", spec->as, "qp", qp->name, "messages",
-		                                                   (json_int_t)json_int(of_peer ? of_peer->reply : NULL, "done", 0)));
+		struct op *op = ops_add(&ops, qp->agent,
+					json_pack("{s:s,s:s,s:s,s:I}", "op", "traffic_verify", "as", spec->as, "qp", qp->name,
+						  "messages", (json_int_t)json_int(of_peer ? of_peer->reply : NULL, "done", 0)));
 
 		if (op)
 			op->user = ends->qp[i];
 	}
 	rc = ops_run(r, &ops, 0, e);
 	for (struct op *op = ops.head; op && !rc; op = op->next) {
-		int64_t wrong = json_int(op->reply, "absent", 0) + json_int(op->reply, "partial", 0) + json_int(op->reply, "stale", 0);
+		int64_t wrong =
+			json_int(op->reply, "absent", 0) + json_int(op->reply, "partial", 0) + json_int(op->reply, "stale", 0);
 		const struct object *qp = op->user;
 
 		if (wrong)
-			rc = error_set(e, -EBADMSG, "%s: %lld WRITEs of its peer were completed and are not there", qp->name, (long long)wrong);
+			rc = error_set(e, -EBADMSG, "%s: %lld WRITEs of its peer were completed and are not there", qp->name,
+				       (long long)wrong);
 	}
 	ops_free(&ops);
 	return rc;
@@ -109,7 +114,7 @@ static bool writes(const json_t *ops)
 	const json_t *op;
 	size_t i;
 
-	json_array_foreach (ops, i, op)
+	json_array_foreach(ops, i, op)
 		if (strncmp(json_string_value(op), "WRITE", 5) == 0)
 			return true;
 	return false;
@@ -156,7 +161,8 @@ static int first_cause(const struct ops *ops, int rc, struct error *e)
 	return rc;
 }
 
-int ctl_traffic_run(struct case_run *r, const struct ends *ends, const struct traffic_spec *spec, uint64_t timeout_ns, struct error *e)
+int ctl_traffic_run(struct case_run *r, const struct ends *ends, const struct traffic_spec *spec, uint64_t timeout_ns,
+		    struct error *e)
 {
 	uint32_t tag = spec->tag + r->traffics_run++ % TAG_ITERATIONS;
 	struct ops ops = { NULL };
@@ -171,7 +177,8 @@ int ctl_traffic_run(struct case_run *r, const struct ends *ends, const struct tr
 		if (op)
 			op->user = ends->qp[i];
 	}
-	rc = ops_run_watched(r, &ops, spec->background ? 0 : timeout_ns + 2 * NSEC_PER_SEC, spec->background ? NULL : stop_the_others, &w, e);
+	rc = ops_run_watched(r, &ops, spec->background ? 0 : timeout_ns + 2 * NSEC_PER_SEC,
+			     spec->background ? NULL : stop_the_others, &w, e);
 	rc = first_cause(&ops, rc, e);
 	for (struct op *op = ops.head; op && (!rc || rc == -ECANCELED) && !spec->background; op = op->next) {
 		int judged = op->rc == 0 ? judge_end(op->user, op->reply, spec, e) : 0;
@@ -193,7 +200,7 @@ static int stop_background(struct case_run *r, const char *as, struct error *e)
 
 	if (!list)
 		return error_set(e, -ENOENT, "no traffic called %s runs", as);
-	json_array_foreach (list, i, name) {
+	json_array_foreach(list, i, name) {
 		const struct object *qp = ctl_object_find(r, json_string_value(name));
 
 		if (qp)
@@ -211,7 +218,8 @@ void traffics_stop(struct case_run *r)
 	json_t *list;
 	void *next;
 
-	json_object_foreach_safe (r->traffics, next, as, list) {
+	json_object_foreach_safe(r->traffics, next, as, list)
+	{
 		char name[CTL_NAME_MAX];
 
 		snprintf(name, sizeof name, "%s", as);
@@ -232,8 +240,10 @@ void step_traffic(struct case_run *r, const json_t *step, struct step_result *re
 {
 	const char *stop = json_str(step, "stop"), *as = json_str(step, "as");
 	uint64_t begin = now_ns(), end = step_deadline(r, step, begin, TRAFFIC_DEFAULT_NS);
-	struct traffic_spec spec = { .ops = json_object_get(step, "ops"), .tag = (uint32_t)json_int(step, "tag", 0), .by = "step",
-		                     .background = json_bool(step, "background", as != NULL) };
+	struct traffic_spec spec = { .ops = json_object_get(step, "ops"),
+				     .tag = (uint32_t)json_int(step, "tag", 0),
+				     .by = "step",
+				     .background = json_bool(step, "background", as != NULL) };
 	struct ends ends = { NULL, 0 };
 	struct error e = { "" };
 	char name[CTL_NAME_MAX];

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* What the tests of the controller share: a plan of one pair with these steps. */
+#ifndef QD_CONTROLLER_RIG_H
+#define QD_CONTROLLER_RIG_H
+
+#include <CUnit/Basic.h>
+#include <jansson.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* steps: JSON with ' for ". New reference. */
+static json_t *plan_of(const char *steps, uint64_t budget_ns)
+{
+	static const char *const text =
+		"{'schema':1,'case':'t/x','seed':'0x1','requires':[],'skip':null,'agents':{'a':{'device':'a'},'b':{'device':'b'}},"
+		"'pds':[{'name':'a.pd','agent':'a'},{'name':'b.pd','agent':'b'}],"
+		"'cqs':[{'name':'ac','agent':'a','depth':128,'poll':'auto'},{'name':'bc','agent':'b','depth':128,'poll':'auto'}],'"
+		"srqs':[],"
+		"'mrs':[{'name':'p.a.mem','agent':'a','pd':'a.pd','bytes':4096,'access':['LOCAL_WRITE'],'qp':'p.a','role':'mem'},"
+		"{'name':'p.b.mem','agent':'b','pd':'b.pd','bytes':4096,'access':['LOCAL_WRITE'],'qp':'p.b','role':'mem'}],"
+		"'qps':[{'name':'p.a','pair':'p','agent':'a','peer':'p.b','type':'RC','pd':'a.pd','send_cq':'ac','recv_cq':'ac','"
+		"srq':null,"
+		"'cap':{'max_send_wr':64,'max_recv_wr':64},'signal_all':false,'attr':{'timeout':14,'sq_psn':4660,'path_mtu':1024}},"
+		"{'name':'p.b','pair':'p','agent':'b','peer':'p.a','type':'RC','pd':'b.pd','send_cq':'bc','recv_cq':'bc','srq':"
+		"null,"
+		"'cap':{'max_send_wr':64,'max_recv_wr':64},'signal_all':false,'attr':{'timeout':14,'sq_psn':22136,'path_mtu':1024}}"
+		"],"
+		"'msg_bytes':64}";
+	json_t *plan, *list;
+	char *buf = strdup(text), *more = strdup(steps);
+
+	for (char *c = buf; *c; c++)
+		if (*c == '\'')
+			*c = '"';
+	for (char *c = more; *c; c++)
+		if (*c == '\'')
+			*c = '"';
+	plan = json_loads(buf, 0, NULL);
+	list = json_loads(more, 0, NULL);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(plan);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(list);
+	json_object_set_new(plan, "steps", list);
+	json_object_set_new(plan, "budget_ns", json_integer((json_int_t)budget_ns));
+	free(buf);
+	free(more);
+	return plan;
+}
+
+#endif
