@@ -174,8 +174,8 @@ static void note_hash(struct run_folder *f, const char *path, const void *data, 
 
 static int copy_profile(struct run_folder *f, const char *case_dir, const char *profile, struct error *e)
 {
-	char path[4096], *data;
-	size_t len;
+	char path[4096], *data = NULL;
+	size_t len = 0;
 	int rc = read_file(profile, &data, &len, e);
 
 	if (rc)
