@@ -236,7 +236,8 @@ static void payload(struct judge *j, const struct m_payload *r)
 		if (letter == 'i' || (i >= n && r->intact))
 			continue;
 		c = comp_of_message(j, r, i);
-		if (!c || !c->success || c->qp == M_NONE || strcmp(j->m->qps.v[c->qp].type, "RC"))
+		/* What was looked at before the completion came shows nothing about it. */
+		if (!c || !c->success || c->rec > r->rec || c->qp == M_NONE || strcmp(j->m->qps.v[c->qp].type, "RC"))
 			continue;
 		false_success(j, r, c, letter);
 		return;
