@@ -261,7 +261,7 @@ static void test_background(void)
 	for (int i = 0; i < 2; i++) {
 		stats = ask(&peers[i], "{s:s, s:s}", "op", "traffic_stop", "as", "bg");
 		CU_ASSERT_EQUAL(json_int(stats, "rc", -1), 0);
-		CU_ASSERT(json_int(stats, "done", 0) > 50);
+		CU_ASSERT(json_int(stats, "done", 0) > 5); /* of 250: an emulated machine may be busy */
 		CU_ASSERT_EQUAL(json_int(stats, "done", 0), json_int(stats, "sent", -1));
 		CU_ASSERT_EQUAL(json_int(stats, "errors", -1), 0);
 		json_decref(stats);
