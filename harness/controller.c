@@ -145,7 +145,7 @@ int agents_open(struct case_run *r, const char *name, struct error *e)
 	struct ctl_agent *a;
 	int rc;
 
-	DL_FOREACH(r->c->agents, a) {
+	for (a = r->c->agents; a; a = a->next) {
 		json_t *req;
 
 		if (!a->name[0] || (name && strcmp(a->name, name) != 0))
@@ -172,7 +172,7 @@ static bool requirements_hold(struct case_run *r, const char *case_dir)
 	char why[256] = "", path[4096];
 	bool ok;
 
-	DL_FOREACH(r->c->agents, a)
+	for (a = r->c->agents; a; a = a->next)
 		if (a->name[0] && !caps)
 			caps = json_object_get(a->hello, "caps");
 	if (uname(&u) != 0)
@@ -262,8 +262,8 @@ int controller_run_case(struct controller *c, const char *case_dir, struct error
 	json_t *before = NULL;
 	int rc = run_new(c, case_dir, &r, e);
 
-	if (rc)
-		return rc;
+	if (rc || !r)
+		return rc ? rc : -ENOMEM;
 	if (json_str(r->plan, "skip"))
 		goto free_run;
 	hello(r);

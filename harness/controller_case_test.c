@@ -28,6 +28,8 @@ static void say(json_t *value)
 {
 	char *text = json_dumps(value, JSON_COMPACT);
 
+	if (!text)
+		abort();
 	printf("%s\n", text);
 	fflush(stdout);
 	free(text);
@@ -65,7 +67,7 @@ static json_t *answer_one(const json_t *req, const char *mode)
 	if (!ops)
 		return answer_op(req, mode);
 	replies = json_array();
-	json_array_foreach((json_t *)(uintptr_t)ops, i, op)
+	json_array_foreach((json_t *)ops, i, op)
 		json_array_append_new(replies, answer_op(op, mode));
 	return json_pack("{s:i,s:o}", "rc", 0, "replies", replies);
 }
@@ -75,7 +77,7 @@ static int fake_agent(const char *mode)
 {
 	static char line[1 << 20];
 
-	if (strcmp(mode, "stillborn") == 0)
+	if (!mode || strcmp(mode, "stillborn") == 0)
 		return 3;
 	say(json_pack("{s:{s:i,s:s,s:i,s:s,s:s,s:[s]}}", "hello", "protocol", strcmp(mode, "future") == 0 ? 9 : 1, "build", "fake",
 		      "pid", (int)getpid(), "boot_id", "b", "clk", "b/1", "caps", "RC"));
@@ -132,7 +134,7 @@ static struct controller *controller_of(const char *mode, const char *const *lau
 
 static void controller_done(struct controller *c)
 {
-	char *path = (char *)(uintptr_t)c->o.agent_path;
+	char *path = (char *)c->o.agent_path;
 
 	controller_free(c);
 	free(path);
@@ -158,7 +160,7 @@ static const char *outcome_of(const json_t *records, int step)
 	const json_t *r;
 	size_t i;
 
-	json_array_foreach((json_t *)(uintptr_t)records, i, r) {
+	json_array_foreach((json_t *)records, i, r) {
 		const char *kind = json_str(r, "kind"), *phase = json_str(r, "phase");
 
 		if (kind && strcmp(kind, "step") == 0 && phase && strcmp(phase, "end") == 0 && json_int(r, "step", 0) == step)
@@ -172,7 +174,7 @@ static const json_t *find_kind(const json_t *records, const char *kind, const ch
 	const json_t *r;
 	size_t i;
 
-	json_array_foreach((json_t *)(uintptr_t)records, i, r) {
+	json_array_foreach((json_t *)records, i, r) {
 		char *text = json_dumps(r, 0);
 		bool hit = json_str(r, "kind") && strcmp(json_str(r, "kind"), kind) == 0 && (!part || strstr(text, part));
 
