@@ -227,16 +227,19 @@ static void harness_failed(struct case_run *r, const struct error *e)
 	json_decref(step);
 }
 
-static int case_begin(struct case_run *r, struct error *e)
+/* What the file says of the link is how the case finds it, and no residue of it. */
+static int link_as_planned(struct case_run *r, struct error *e)
 {
 	int64_t mtu = json_int(json_object_get(r->plan, "link"), "mtu", 0);
 	struct lab *lab = r->c->lab;
-	int rc = 0;
 
-	if (lab && lab->ops->set_mtu && mtu)
-		rc = lab->ops->set_mtu(lab, &r->c->lane, (int)mtu, e);
-	if (!rc)
-		rc = agents_open(r, NULL, e);
+	return lab && lab->ops->set_mtu && mtu ? lab->ops->set_mtu(lab, &r->c->lane, (int)mtu, e) : 0;
+}
+
+static int case_begin(struct case_run *r, struct error *e)
+{
+	int rc = agents_open(r, NULL, e);
+
 	if (rc)
 		return rc;
 	clock_measure(r);
@@ -272,8 +275,10 @@ int controller_run_case(struct controller *c, const char *case_dir, struct error
 		goto release;
 	if (!rc) {
 		klog_begin(r);
+		rc = link_as_planned(r, e);
 		before = residue_snapshot(r);
-		rc = case_begin(r, e);
+		if (!rc)
+			rc = case_begin(r, e);
 		if (!rc)
 			run_steps(r);
 		else

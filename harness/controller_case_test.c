@@ -217,6 +217,44 @@ static void a_case_runs_to_its_end(void)
 	controller_done(c);
 }
 
+static int lab_mtu = 1500;
+
+static int set_lab_mtu(struct lab *lab, const struct lab_lane *lane, int mtu, struct error *e)
+{
+	(void)lab;
+	(void)lane;
+	(void)e;
+	lab_mtu = mtu;
+	return 0;
+}
+
+static int lab_picture(struct lab *lab, json_t **ret, struct error *e)
+{
+	(void)lab;
+	(void)e;
+	*ret = json_pack("{s:[], s:[i], s:[], s:[]}", "rdma", "link", lab_mtu, "qdisc", "rule");
+	return 0;
+}
+
+static void the_links_mtu_is_no_residue(void)
+{
+	static const struct lab_ops ops = { .name = "fake", .set_mtu = set_lab_mtu, .snapshot = lab_picture };
+	struct lab lab = { .ops = &ops };
+	struct controller *c = controller_of("good", NULL);
+	json_t *plan = plan_of("[" CONNECT "]", 20 * NSEC_PER_SEC), *records;
+	struct error e = { "" };
+
+	c->lab = &lab;
+	json_object_set_new(plan, "link", json_pack("{s:i}", "mtu", 4200));
+	CU_ASSERT_EQUAL(run(c, plan, &records, &e), 0);
+	CU_ASSERT_EQUAL(lab_mtu, 4200);
+	CU_ASSERT_PTR_NOT_NULL(find_kind(records, "residue", "\"link\""));
+	CU_ASSERT_PTR_NULL(find_kind(records, "residue", "\"ok\": false"));
+	json_decref(records);
+	c->lab = NULL;
+	controller_done(c);
+}
+
 static void a_banner_before_the_hello_is_chatter(void)
 {
 	const char *const launch[] = { "sh", "-c", "echo welcome; echo '{}x'; exec \"$@\"", "--", NULL };
@@ -384,6 +422,7 @@ static const struct {
 	void (*run)(void);
 } tests[] = {
 	{ "a case runs to its end", a_case_runs_to_its_end },
+	{ "the link's MTU is no residue", the_links_mtu_is_no_residue },
 	{ "a banner before the hello is chatter", a_banner_before_the_hello_is_chatter },
 	{ "garbage after the hello is recorded", garbage_after_the_hello_is_recorded },
 	{ "a refused verb is an outcome", a_refused_verb_is_an_outcome },
