@@ -147,7 +147,7 @@ void faults_thaw(struct case_run *r)
 		const struct ctl_agent *a = agent ? agent_find(r, agent) : NULL;
 		struct error e = { "" };
 
-		if (!f->done && f->f.ops->layer == FAULT_PROCESS && a && a->frozen && !r->c->o.keep)
+		if (!f->done && f->f.ops->layer == FAULT_PROCESS && a && a->frozen && !(r->c->o.keep && r->broken))
 			fault_end(f, &e);
 	}
 }
@@ -167,7 +167,7 @@ void faults_finish(struct case_run *r)
 	for (f = r->faults; f; f = f->next) {
 		struct error e = { "" };
 
-		if (!f->done && outlives_the_agents(f) && !r->c->o.keep)
+		if (!f->done && outlives_the_agents(f) && !(r->c->o.keep && r->broken))
 			fault_end(f, &e);
 	}
 }
