@@ -417,7 +417,7 @@ static int load(struct run *r, struct error *e)
 		fputs(d.text, stderr);
 	diag_release(&d);
 	if (rc)
-		return EXIT_USAGE;
+		return rc == -ENODATA ? EXIT_ERROR : EXIT_USAGE;
 	before = r->cases.n;
 	run_cases_select(&r->cases, o->select, o->n_select);
 	if (!r->cases.n) {
