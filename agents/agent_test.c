@@ -306,6 +306,44 @@ static void test_discard_at_reset(void)
 	tear_down();
 }
 
+/* A device makes more of a depth than was asked for: the whole queue is filled, as far as there are slots. */
+static void test_whole_receive_queue(void)
+{
+	set_up();
+	fake.qp->cap.max_recv_wr = 31;
+	CU_ASSERT_EQUAL(to_rts(), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:i, s:i, s:i}", "op", "post_recv", "qp", "p.a", "count", 14, "depth", 16, "size", 64,
+			       "stride", 64, "slots", 64),
+			0);
+	CU_ASSERT_EQUAL(fake.qp->n_received, 29); /* two of the sixteen are for somebody else to post */
+	tear_down();
+	set_up();
+	fake.qp->cap.max_recv_wr = 31;
+	CU_ASSERT_EQUAL(to_rts(), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:i, s:i, s:i}", "op", "post_recv", "qp", "p.a", "count", 16, "depth", 16, "size", 64,
+			       "stride", 64, "slots", 20),
+			0);
+	CU_ASSERT_EQUAL(fake.qp->n_received, 20);
+	tear_down();
+}
+
+static void test_srq_modify(void)
+{
+	const json_t *verb;
+
+	set_up();
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i}", "op", "srq_create", "name", "s", "pd", "pd", "depth", 16), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:{s:i}}", "op", "srq_modify", "name", "s", "set", "limit", 14), 0);
+	CU_ASSERT_EQUAL(fake.srq->attr.srq_limit, 14);
+	CU_ASSERT_EQUAL(fake.srq->attr.max_wr, 16);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:{s:i}}", "op", "srq_modify", "name", "s", "set", "limit", 17), -EINVAL);
+	verb = rig_record("verb", "s", 2);
+	CU_ASSERT_STRING_EQUAL(json_str(verb, "verb"), "ibv_modify_srq");
+	CU_ASSERT_EQUAL(json_int(verb, "errno", 0), EINVAL);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:{s:i}}", "op", "srq_modify", "name", "nobody", "set", "limit", 1), -ENOENT);
+	tear_down();
+}
+
 /* Sends that succeeded quietly before the error are accounted for by a marker behind them. */
 static void test_drain(void)
 {
@@ -412,6 +450,8 @@ int main(void)
 		{ "keys", test_keys },
 		{ "completions", test_completions },
 		{ "discard at RESET", test_discard_at_reset },
+		{ "the whole receive queue", test_whole_receive_queue },
+		{ "SRQ modify", test_srq_modify },
 		{ "drain", test_drain },
 		{ "blocked", test_blocked },
 		{ "release acknowledges", test_release_acknowledges },
