@@ -94,7 +94,7 @@ static void measure_spawns(struct inner *in, int n)
 		uint64_t begin = now_ns();
 		struct error e;
 
-		if (proc_run((char *const *)(uintptr_t)argv, 10 * NSEC_PER_SEC, NULL, &e) == 0)
+		if (proc_run((char *const *)argv, 10 * NSEC_PER_SEC, NULL, &e) == 0)
 			json_array_append_new(list, json_integer((json_int_t)(now_ns() - begin)));
 	}
 	tell(in, json_pack("{s:o}", "spawn_ns", list));

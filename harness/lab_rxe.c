@@ -59,11 +59,10 @@ static bool has_driver(void)
 	return access("/sys/module/rdma_rxe", F_OK) == 0;
 }
 
-/* Root of a user namespace may not load modules or make RDMA devices. */
+/* Root of a user namespace, whose map is not the whole range at its own place, may not load modules or make RDMA devices. */
 static bool is_real_root(void)
 {
-	char buf[64] = "";
-	unsigned inside = 1, outside = 1, count = 0;
+	char buf[64] = "", *p = buf;
 	int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
 
 	if (fd >= 0) {
@@ -72,7 +71,9 @@ static bool is_real_root(void)
 		buf[n > 0 ? n : 0] = '\0';
 		close(fd);
 	}
-	return geteuid() == 0 && sscanf(buf, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 && outside == 0 && count == UINT32_MAX;
+	unsigned long inside = strtoul(p, &p, 10), outside = strtoul(p, &p, 10), count = strtoul(p, &p, 10);
+
+	return geteuid() == 0 && inside == 0 && outside == 0 && count == UINT32_MAX;
 }
 
 static int rxe_probe(struct error *e)
@@ -87,7 +88,7 @@ static int rxe_probe(struct error *e)
 	const char *const dry[] = { "modprobe", "-n", "-q", "rdma_rxe", NULL };
 	struct error ignored;
 
-	if (proc_run((char *const *)(uintptr_t)dry, MODPROBE_TIMEOUT_NS, NULL, &ignored) == 0)
+	if (proc_run((char *const *)dry, MODPROBE_TIMEOUT_NS, NULL, &ignored) == 0)
 		return 0;
 	return error_set(e, -ENODEV, "the running kernel (%s) has no rdma_rxe; lab guest boots one that has", u.release);
 }
@@ -97,7 +98,7 @@ static int load_modules(struct error *e)
 	const char *const load[] = { "modprobe", "-a", "rdma_rxe", "ib_uverbs", "veth", NULL };
 
 	if (!has_driver()) {
-		int rc = proc_run((char *const *)(uintptr_t)load, MODPROBE_TIMEOUT_NS, NULL, e);
+		int rc = proc_run((char *const *)load, MODPROBE_TIMEOUT_NS, NULL, e);
 
 		if (rc != 0)
 			return rc < 0 ? rc : error_set(e, -ENODEV, "modprobe rdma_rxe ib_uverbs veth: exit status %d", rc);
@@ -150,24 +151,35 @@ static int rxe_command(struct lab *lab, const char *tool, const char *args, json
 
 /* ---- lanes ---- */
 
-/* A 10.x that no address and no narrower route of this machine lies in. */
+/* Marks the second bytes that an address ("10.1.2.3") or a route ("10.16.0.0/12") in 10.0.0.0/8 covers. A route to all of it marks none: ours are
+ * narrower, and win. */
+static void mark_taken(bool taken[256], const char *text)
+{
+	const char *slash = text ? strchr(text, '/') : NULL;
+	unsigned long len = slash ? strtoul(slash + 1, NULL, 10) : 32;
+	unsigned long span = len <= 8 ? 0 : len < 16 ? 1ul << (16 - len) : 1;
+
+	if (!text || strncmp(text, "10.", 3) != 0)
+		return;
+	for (unsigned long b = strtoul(text + 3, NULL, 10); span > 0 && b < 256; b++, span--)
+		taken[b] = true;
+}
+
+/* A 10.x that no address and no route of this machine lies in. */
 static int choose_net(struct lab_rxe *r, struct error *e)
 {
 	json_t *addrs = NULL, *routes = NULL, *item, *addr;
 	bool taken[256] = { false };
 	size_t i, k;
-	unsigned b, len;
 	int rc = run(r, TOOL_IP, &addrs, e, "addr show");
 
 	if (rc == 0)
 		rc = run(r, TOOL_IP, &routes, e, "route show");
 	json_array_foreach(addrs, i, item)
 		json_array_foreach(json_object_get(item, "addr_info"), k, addr)
-			if (sscanf(json_str(addr, "local") ?: "", "10.%u.", &b) == 1 && b < 256)
-				taken[b] = true;
+			mark_taken(taken, json_str(addr, "local"));
 	json_array_foreach(routes, i, item)
-		if (sscanf(json_str(item, "dst") ?: "", "10.%u.%*u.%*u/%u", &b, &len) >= 1 && b < 256)
-			taken[b] = true;
+		mark_taken(taken, json_str(item, "dst"));
 	json_decref(addrs);
 	json_decref(routes);
 	if (rc < 0)

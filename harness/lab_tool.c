@@ -100,7 +100,7 @@ int lab_tool_start(struct lab_tool *t, struct error *e)
 
 		snprintf(path, sizeof path, "%s%s", folders[f], t->kind->name);
 		for (size_t i = 0; t->kind->argv[i]; i++)
-			argv[i + 1] = (char *)(uintptr_t)t->kind->argv[i];
+			argv[i + 1] = (char *)t->kind->argv[i];
 		rc = proc_spawn(&t->proc, argv, env, pipe_fds[1], e);
 	}
 	close(pipe_fds[1]);
