@@ -28,7 +28,6 @@ static const struct command {
 	{ "guest", cmd_guest, "a shell or a command in the guest that scenarios run in" },
 	{ "clean", cmd_clean, "undo what a killed run left on this machine" },
 	{ "bench", cmd_bench, "measure boot, overhead and memory" },
-	{ "inner", cmd_inner, NULL },
 	{ "help", cmd_help, "this text" },
 };
 
