@@ -93,6 +93,20 @@ static int rxe_probe(struct error *e)
 	return error_set(e, -ENODEV, "the running kernel (%s) has no rdma_rxe; lab guest boots one that has", u.release);
 }
 
+/* The first program of a guest loads them beside the rest; end of file says that it is done. */
+static void await_modules(void)
+{
+	const char *text = getenv("QD_MODULES_FD");
+	int fd = text ? (int)strtol(text, NULL, 10) : -1;
+	char drop[16];
+
+	while (fd >= 0 && read(fd, drop, sizeof drop) > 0)
+		;
+	if (fd >= 0)
+		close(fd);
+	unsetenv("QD_MODULES_FD");
+}
+
 static int load_modules(struct error *e)
 {
 	const char *const load[] = { "modprobe", "-a", "rdma_rxe", "ib_uverbs", "veth", NULL };
@@ -304,6 +318,38 @@ static int add_undo(struct lab_rxe *r, const char *tool, const char *name, int *
 	return journal_add(r->journal, undo, ret_id, e);
 }
 
+/* What both ends need of ip once they are there. */
+static int configure_links(struct lab_rxe *r, const struct lane *s, char mac[2][24], struct error *e)
+{
+	char lines[1024];
+	size_t used = 0;
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < 2; i++) {
+		rc = set_sysctls(s->name[i], e);
+		int n = snprintf(lines + used, sizeof lines - used,
+				 "%saddr add 10.%d.%d.%d/30 dev %s\nlink set %s up\nneigh replace 10.%d.%d.%d lladdr %s dev %s nud permanent",
+				 i ? "\n" : "", r->net, s->lane, i + 1, s->name[i], s->name[i], r->net, s->lane, 2 - i, mac[1 - i], s->name[i]);
+
+		used += n > 0 ? (size_t)n : 0;
+	}
+	return rc ? rc : lab_tool_batch(r->tool[TOOL_IP], lines, LAB_TOOL_TIMEOUT_NS, e);
+}
+
+static int make_devices(struct lab_rxe *r, struct lane *s, struct error *e)
+{
+	char lines[256];
+	int rc = add_undo(r, "rdma", s->name[0], &s->undo_rdma[0], e);
+
+	if (rc == 0)
+		rc = add_undo(r, "rdma", s->name[1], &s->undo_rdma[1], e);
+	snprintf(lines, sizeof lines, "link add %s type rxe netdev %s\nlink add %s type rxe netdev %s", s->name[0], s->name[0], s->name[1], s->name[1]);
+	if (rc == 0)
+		rc = lab_tool_batch(r->tool[TOOL_RDMA], lines, LAB_TOOL_TIMEOUT_NS, e);
+	r->rdma_stale = true;
+	return rc;
+}
+
 static int make_links(struct lab_rxe *r, struct lane *s, struct error *e)
 {
 	char mac[2][24];
@@ -314,22 +360,9 @@ static int make_links(struct lab_rxe *r, struct lane *s, struct error *e)
 	if (rc == 0)
 		rc = run(r, TOOL_IP, NULL, e, "link add %s address %s mtu %d type veth peer name %s address %s mtu %d", s->name[0], mac[0],
 			 DEFAULT_MTU, s->name[1], mac[1], DEFAULT_MTU);
-	for (int i = 0; rc == 0 && i < 2; i++) {
-		rc = set_sysctls(s->name[i], e);
-		if (rc == 0)
-			rc = run(r, TOOL_IP, NULL, e, "addr add 10.%d.%d.%d/30 dev %s", r->net, s->lane, i + 1, s->name[i]);
-		if (rc == 0)
-			rc = run(r, TOOL_IP, NULL, e, "link set %s up", s->name[i]);
-		if (rc == 0)
-			rc = run(r, TOOL_IP, NULL, e, "neigh replace 10.%d.%d.%d lladdr %s dev %s nud permanent", r->net, s->lane, 2 - i, mac[1 - i],
-				 s->name[i]);
-	}
-	for (int i = 0; rc == 0 && i < 2; i++) {
-		rc = add_undo(r, "rdma", s->name[i], &s->undo_rdma[i], e);
-		if (rc == 0)
-			rc = run(r, TOOL_RDMA, NULL, e, "link add %s type rxe netdev %s", s->name[i], s->name[i]);
-	}
-	return rc;
+	if (rc == 0)
+		rc = configure_links(r, s, mac, e);
+	return rc ? rc : make_devices(r, s, e);
 }
 
 static int remove_links(struct lab_rxe *r, struct lane *s, struct error *e)
@@ -467,12 +500,14 @@ static int rxe_open(sd_event *loop, struct journal *journal, struct lab **ret, s
 	r->token = token;
 	for (int i = 0; rc == 0 && i < NUM_TOOLS; i++)
 		rc = lab_tool_new(tool_names[i], &r->tool[i], e);
-	if (rc == 0)
-		rc = load_modules(e);
-	for (int i = 0; rc == 0 && i < NUM_TOOLS; i++)
-		rc = lab_tool_start(r->tool[i], e);
+	/* rdma finds nothing to talk to before the modules are there; ip does. */
 	if (rc == 0)
 		rc = choose_net(r, e);
+	await_modules();
+	if (rc == 0)
+		rc = load_modules(e);
+	if (rc == 0)
+		rc = lab_tool_start(r->tool[TOOL_RDMA], e);
 	if (rc < 0) {
 		rxe_close(&r->lab);
 		return rc;
