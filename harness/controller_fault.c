@@ -53,6 +53,28 @@ static struct fault_run *fault_newest(struct case_run *r, const char *as)
 	return found;
 }
 
+/* Traffic in the background has statistics for before a fault and during it. */
+static void traffics_told(struct fault_run *f, bool begins)
+{
+	char phase[CTL_NAME_MAX + 16];
+
+	if (begins) {
+		snprintf(phase, sizeof phase, "before:%s", f->as);
+		traffics_phase(f->r, NULL, phase, "look");
+	}
+	snprintf(phase, sizeof phase, "during:%s", f->as);
+	traffics_phase(f->r, NULL, phase, begins ? "begin" : "end");
+}
+
+/* What was answered while it was being injected belongs to neither; what failed then is its doing. */
+static void traffics_settled(struct fault_run *f)
+{
+	char phase[CTL_NAME_MAX + 16];
+
+	snprintf(phase, sizeof phase, "during:%s", f->as);
+	traffics_phase(f->r, NULL, phase, "settled");
+}
+
 int fault_inject(struct case_run *r, const json_t *step, struct error *e)
 {
 	const char *name = json_str(step, "fault"), *as = json_str(step, "as");
@@ -81,8 +103,10 @@ int fault_inject(struct case_run *r, const json_t *step, struct error *e)
 	DL_APPEND(r->faults, f);
 	/* What arrived before is looked at while it can be. */
 	payload_settle(r, 0);
+	traffics_told(f, true);
 	fault_record(f, "inject", NULL, 0, NULL);
 	rc = ops->inject(&f->f, e);
+	traffics_settled(f);
 	if (rc < 0) {
 		f->f.active = false;
 		f->done = f->proven = true;
@@ -114,10 +138,35 @@ static void fault_prove(struct fault_run *f, bool last)
 		json_decref(evidence);
 }
 
+bool fault_is_active(struct case_run *r, const char *as)
+{
+	const struct fault_run *f = fault_newest(r, as);
+
+	return f && !f->done;
+}
+
+void fault_look(struct case_run *r, const char *as)
+{
+	struct fault_run *f = fault_newest(r, as);
+	json_t *evidence = NULL;
+	struct error e = { "" };
+
+	if (!f || f->done || !f->f.ops->prove)
+		return;
+	if (f->f.ops->prove(&f->f, &evidence, &e) == 1) {
+		f->proven = true;
+		fault_record(f, "fired", evidence, 0, NULL);
+	} else
+		json_decref(evidence);
+}
+
 static int fault_end(struct fault_run *f, struct error *e)
 {
 	int rc = 0;
 
+	/* Undoing it may wipe what was written under it. */
+	payload_settle(f->r, 0);
+	traffics_told(f, false);
 	fault_prove(f, false);
 	f->clear_ns = f->timer_ns = 0;
 	f->done = true;
