@@ -535,11 +535,14 @@ static void stale_peer_hands_over_the_old_values(void)
 	CU_ASSERT_EQUAL(prove(&f), 0);
 	w.posts = 1;
 	CU_ASSERT_EQUAL(prove(&f), 1);
-	/* In its next life the end asks again, and is told the truth. */
+	f.ops->on_post(&f, "p.a");
+	/* In its next life the end asks again, and is told the truth; what was shown stays shown. */
 	json_object_set_new(json_object_get(w.qp, "p.a"), "life", json_integer(2));
 	json_object_set_new(handover, "qpn", json_integer(21));
 	f.ops->on_handover(&f, "p.a", handover);
 	CU_ASSERT_EQUAL(json_int(handover, "qpn", 0), 21);
+	json_object_set_new(json_object_get(w.qp, "p.a"), "rtr", json_pack("{s:i}", "dest_qpn", 21));
+	CU_ASSERT_EQUAL(prove(&f), 1);
 	fault_done(&f);
 	/* The device gave out the same QPN again: nothing was stale. */
 	json_object_set_new(handover, "qpn", json_integer(17));
