@@ -186,8 +186,19 @@ ordinary_user_without_network() {
 	verdict "$name" $?
 }
 
+# What a full disk has left of a kernel is noticed before it boots.
+damaged_cache_is_mended() {
+	local cache=${QPDRILL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/qpdrill} key
+	key=$(readlink "$cache/current") && mkdir -p "$work/damaged/kernels" && cp -r "$cache/$key" "$work/damaged/kernels/" &&
+		ln -s "$key" "$work/damaged/current" && truncate -s 100000 "$work/damaged/$key"/initrd-*
+	QPDRILL_CACHE=$work/damaged "$qpdrill" guest run true >"$work/out" 2>"$work/err"
+	verdict 'a damaged initramfs is made anew' $?
+	rm -rf "$work/damaged"
+}
+
 run_tells_output_and_status
 host_is_read_only
+damaged_cache_is_mended
 dead_guest_is_told
 crash_is_the_finding_of_its_case
 killed_controller_leaves_nothing
