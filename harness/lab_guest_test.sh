@@ -160,8 +160,9 @@ killed_native_controller_is_cleaned_up_after() {
 			wait \$pid 2>/dev/null
 		done
 		'$qpdrill' clean >&2 || exit 1
-		for i in \$(seq 50); do pgrep qpdrill-agent >/dev/null || break; sleep 0.1; done
-		echo "links \$(ls /sys/class/net | grep -c ^qd) devices \$(ls /sys/class/infiniband | wc -l) agents \$(pgrep -c qpdrill-agent) journals \$(ls /run/qpdrill-test | wc -l)"
+		agents() { cat /proc/[0-9]*/comm 2>/dev/null | grep -cx qpdrill-agent; }
+		for i in \$(seq 50); do [ "\$(agents)" = 0 ] && break; sleep 0.1; done
+		echo "links \$(ls /sys/class/net | grep -c ^qd) devices \$(ls /sys/class/infiniband | wc -l) agents \$(agents) journals \$(ls /run/qpdrill-test | wc -l)"
 	END
 	"$qpdrill" guest run "bash $work/native" >"$work/out" 2>"$work/err"
 	[ "$(cat "$work/out")" = 'links 0 devices 0 agents 0 journals 0' ]
