@@ -152,9 +152,12 @@ static void put_finding(FILE *out, const json_t *plan, const json_t *finding, co
 	put_line(out, "seen", "%s", report_str(finding, "seen"));
 	if (!is_said(finding, headline))
 		put_line(out, "", "%s", report_str(finding, "text"));
-	if (*report_str(finding, "deviation"))
+	/* A finding that an entry without `seen` would explain says so in its text; any other that names one is --strict's. */
+	if (*report_str(finding, "deviation") && strstr(report_str(finding, "text"), "likely the profile's"))
 		put_line(out, "likely", "deviation %s, which no run on this kernel has shown before",
 			 report_str(finding, "deviation"));
+	else if (*report_str(finding, "deviation"))
+		put_line(out, "profile", "documents it as %s, which --strict does not excuse", report_str(finding, "deviation"));
 	json_array_foreach(json_object_get(finding, "last"), i, last)
 		if (json_is_string(last))
 			put_line(out, i ? "" : "before it", "%s", json_string_value(last));
