@@ -42,6 +42,7 @@ void controller_free(struct controller *c)
 	if (!c)
 		return;
 	agents_free(c);
+	wire_free(c);
 	sd_event_source_disable_unref(c->kmsg_source);
 	if (c->kmsg_fd >= 0)
 		close(c->kmsg_fd);
@@ -58,6 +59,7 @@ static void run_free(struct case_run *r)
 	recorder_close(r->rec);
 	json_decref(r->inbox);
 	json_decref(r->remembered);
+	json_decref(r->connections);
 	json_decref(r->traffics);
 	json_decref(r->wc_counts);
 	json_decref(r->plan);
@@ -74,8 +76,10 @@ static int run_new(struct controller *c, const char *case_dir, struct case_run *
 	if (!r)
 		return error_set(e, -ENOMEM, "controller: out of memory");
 	r->c = c;
+	r->lane = &c->lane;
 	r->inbox = json_array();
 	r->remembered = json_object();
+	r->connections = json_object();
 	r->traffics = json_object();
 	r->wc_counts = json_object();
 	r->fault_env = case_fault_env;
@@ -162,6 +166,30 @@ int agents_open(struct case_run *r, const char *name, struct error *e)
 	return rc;
 }
 
+static bool can_wire(const struct controller *c)
+{
+	return c->lab && c->lab->ops->lane_wire && c->o.wire_path;
+}
+
+/* The devices of this case. What is made for the wire stays for the cases after it. */
+static int choose_lane(struct case_run *r, struct error *e)
+{
+	struct controller *c = r->c;
+	int rc;
+
+	if (!wire_wanted(r) || !can_wire(c))
+		return 0;
+	if (!c->has_wired) {
+		rc = c->lab->ops->lane_wire(c->lab, c->lane.lane, &c->wired, e);
+		if (rc)
+			return error_prefix(e, rc, "the link for the wire");
+		c->wired.boot = c->lane.boot;
+		c->has_wired = true;
+	}
+	r->lane = &c->wired;
+	return 0;
+}
+
 /* What only this machine knows: the kernel, the lab, what the agents can. */
 static bool requirements_hold(struct case_run *r, const char *case_dir)
 {
@@ -177,8 +205,8 @@ static bool requirements_hold(struct case_run *r, const char *case_dir)
 			caps = json_object_get(a->hello, "caps");
 	if (uname(&u) != 0)
 		return true;
-	env = json_pack("{s:s,s:s,s:b,s:O?}", "kernel", u.release, "lab", lab ? lab->ops->name : "none", "guest",
-			getenv("QPDRILL_GUEST") != NULL, "caps", caps);
+	env = json_pack("{s:s,s:s,s:b,s:b,s:O?}", "kernel", u.release, "lab", lab ? lab->ops->name : "none", "guest",
+			getenv("QPDRILL_GUEST") != NULL, "wire", can_wire(r->c), "caps", caps);
 	ok = capability_check(json_object_get(r->plan, "requires"), env, why, sizeof why);
 	json_decref(env);
 	if (ok)
@@ -207,6 +235,7 @@ static void case_finish(struct case_run *r, json_t *before)
 	payload_settle(r, 0);
 	faults_finish(r);
 	query_counters(r, NULL);
+	wire_close(r);
 	ends_free(&all);
 	clock_witness(r, false);
 	clock_measure(r);
@@ -227,14 +256,16 @@ static void harness_failed(struct case_run *r, const struct error *e)
 	json_decref(step);
 }
 
-static int case_begin(struct case_run *r, struct error *e)
+static int case_begin(struct case_run *r, const char *case_dir, struct error *e)
 {
 	int64_t mtu = json_int(json_object_get(r->plan, "link"), "mtu", 0);
 	struct lab *lab = r->c->lab;
 	int rc = 0;
 
 	if (lab && lab->ops->set_mtu && mtu)
-		rc = lab->ops->set_mtu(lab, &r->c->lane, (int)mtu, e);
+		rc = lab->ops->set_mtu(lab, r->lane, (int)mtu, e);
+	if (!rc && wire_wanted(r))
+		rc = wire_open(r, case_dir, e);
 	if (!rc)
 		rc = agents_open(r, NULL, e);
 	if (rc)
@@ -267,13 +298,15 @@ int controller_run_case(struct controller *c, const char *case_dir, struct error
 	if (json_str(r->plan, "skip"))
 		goto free_run;
 	hello(r);
-	rc = agents_start(r, e);
+	rc = choose_lane(r, e);
+	if (!rc)
+		rc = agents_start(r, e);
 	if (!rc && !requirements_hold(r, case_dir))
 		goto release;
 	if (!rc) {
 		klog_begin(r);
 		before = residue_snapshot(r);
-		rc = case_begin(r, e);
+		rc = case_begin(r, case_dir, e);
 		if (!rc)
 			run_steps(r);
 		else

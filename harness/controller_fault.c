@@ -114,6 +114,31 @@ static void fault_prove(struct fault_run *f, bool last)
 		json_decref(evidence);
 }
 
+void fault_report(struct case_run *r, const char *as)
+{
+	struct fault_run *f = as ? fault_newest(r, as) : NULL;
+	struct error e = { "" };
+	json_t *evidence = NULL;
+
+	if (!f || f->done || f->f.ops->layer != FAULT_WIRE)
+		return;
+	if (f->f.ops->prove(&f->f, &evidence, &e) >= 0 && evidence)
+		fault_record(f, "report", evidence, 0, NULL);
+	else
+		json_decref(evidence);
+}
+
+/* Hits that came between the proof and the end count too. */
+static json_t *last_report(struct fault_run *f)
+{
+	struct error e = { "" };
+	json_t *evidence = NULL;
+
+	if (f->f.ops->layer == FAULT_WIRE)
+		f->f.ops->prove(&f->f, &evidence, &e);
+	return evidence;
+}
+
 static int fault_end(struct fault_run *f, struct error *e)
 {
 	int rc = 0;
@@ -125,7 +150,7 @@ static int fault_end(struct fault_run *f, struct error *e)
 	if (f->f.ops->clear)
 		rc = f->f.ops->clear(&f->f, e);
 	fault_prove(f, false);
-	fault_record(f, "clear", NULL, rc, rc < 0 ? e->text : NULL);
+	fault_record(f, "clear", last_report(f), rc, rc < 0 ? e->text : NULL);
 	return rc < 0 ? rc : 0;
 }
 

@@ -419,6 +419,7 @@ static const struct {
 	{ "hello", on_hello },     { "clock", on_clock },     { "step", on_step },       { "verb", on_verb },
 	{ "state", on_state },     { "post", m_on_post },     { "wc", m_on_wc },         { "event", on_event },
 	{ "cm", on_event },        { "counter", on_counter }, { "fault", on_fault },     { "payload", on_payload },
+	{ "packet", m_on_packet }, { "connection", m_on_connection },
 	{ "recover", on_recover }, { "traffic", on_kept },    { "klog", on_kept },       { "residue", on_kept },
 	{ "blocked", on_kept },    { "lost", on_kept },       { "dump", on_kept },
 };
@@ -571,6 +572,8 @@ void model_free(struct model *m)
 	free(m->payloads.v);
 	free(m->faults.v);
 	free(m->recovers.v);
+	free(m->packets.v);
+	free(m->connections.v);
 	free(m->kept.v);
 	free(m->allows.v);
 	json_decref(m->values);

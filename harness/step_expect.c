@@ -77,6 +77,10 @@ static bool ask_needs(struct case_run *r, const json_t *step, const struct ends 
 			ask_counters(r, one);
 		if (needs.payload)
 			ask_payload(r, one);
+		if (needs.packets)
+			wire_sync(r);
+		if (needs.hits)
+			fault_report(r, json_str(one, "fault") ? json_str(one, "fault") : json_str(one, "of"));
 	}
 	if (states)
 		query_states(r, ends, "query");
@@ -100,7 +104,7 @@ static bool wants_asking(const json_t *step)
 	for (size_t i = 0; i < choices(step); i++) {
 		struct model_needs n = model_expect_needs(choice(step, i));
 
-		if (n.state || n.counter || n.payload)
+		if (n.state || n.counter || n.payload || n.packets || n.hits)
 			return true;
 	}
 	return false;
