@@ -15,6 +15,7 @@ DESTDIR ?=
 RUN ?= scenarios
 ARGS ?=
 FUZZ_SECONDS ?= 20
+JOBS ?= $(shell nproc)
 
 PKGS := libfyaml jansson libxml-2.0 libsystemd zlib
 AGENT_PKGS := libibverbs jansson libsystemd zlib
@@ -118,12 +119,12 @@ setup:
 
 ##run: set up, build, boot the guest (or run here where the kernel has rxe) and run the scenarios
 run: setup
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@$(BUILD)/qpdrill run $(RUN) $(ARGS)
 
 ##test: set up, build and run everything: unit tests, golden tests, all scenarios
 test: setup
-	@$(MAKE) --no-print-directory all tests
+	@$(MAKE) --no-print-directory -j$(JOBS) all tests
 	@harness/test_all.sh $(BUILD)
 
 ##unit: build and run the unit tests alone (no guest)

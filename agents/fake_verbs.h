@@ -39,6 +39,7 @@ struct fake_qp {
 	unsigned n_sent;
 	uint64_t received[FAKE_MAX];
 	unsigned n_received;
+	int recv_sge; /* of the newest */
 };
 
 static struct {
@@ -131,6 +132,7 @@ static int fake_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ib
 			*bad = wr;
 			return ENOMEM;
 		}
+		qp->recv_sge = wr->num_sge;
 		qp->received[qp->n_received++] = wr->wr_id;
 	}
 	return 0;

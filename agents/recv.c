@@ -78,8 +78,13 @@ int rx_parse(struct agent *a, const json_t *body, const struct rx_keys *k, const
 		name || json_object_get(body, k->size) || json_object_get(body, k->stride) || json_object_get(body, k->slots);
 	int rc;
 
-	if (rx.mr && !changed && rx.mr->mr) /* its MR may be a smaller one since */
+	rx.sge = (unsigned)json_int(body, "sge", 1);
+	if (rx.sge > POST_SGE_MAX)
+		return error_set(e, -EINVAL, "sge is %u, at most %u", rx.sge, POST_SGE_MAX);
+	if (rx.mr && !changed && rx.mr->mr) { /* its MR may be a smaller one since */
+		ret->sge = rx.sge;
 		return post_check_room(rx.mr->bytes, rx.off, rx.stride, rx.slots, rx.size, e);
+	}
 	rx.mr = post_mr(a, name ? name : rx.mr ? rx.mr->o.name : def_mr, e);
 	if (!rx.mr)
 		return -ENOENT;
@@ -89,9 +94,6 @@ int rx_parse(struct agent *a, const json_t *body, const struct rx_keys *k, const
 		rx.stride = 64;
 	rx.off = json_u64(body, "off", 0);
 	rx.slots = (uint32_t)json_int(body, k->slots, (int64_t)((rx.mr->bytes - rx.off) / rx.stride));
-	rx.sge = (unsigned)json_int(body, "sge", 1);
-	if (rx.sge > POST_SGE_MAX)
-		return error_set(e, -EINVAL, "sge is %u, at most %u", rx.sge, POST_SGE_MAX);
 	rc = post_check_room(rx.mr->bytes, rx.off, rx.stride, rx.slots, rx.size, e);
 	if (rc < 0)
 		return error_prefix(e, rc, "%s", rx.mr->o.name);

@@ -173,7 +173,9 @@ static int set_up(struct agent *a, const json_t *body, struct traffic *t, struct
 	t->depth = (unsigned)(depth < t->nslots ? depth : t->nslots);
 	if (t->depth == 0)
 		t->depth = 1;
-	t->window = q->in_flight / 2 ? (unsigned)(q->in_flight / 2) : 1;
+	t->window = (unsigned)json_int(body, "peer_receives", (json_int_t)q->in_flight) / 2;
+	if (t->window == 0)
+		t->window = 1;
 	if (t->rx && t->expect && has_op(t, IBV_WR_SEND)) {
 		if (!q->rx.mr)
 			return error_set(e, -EINVAL, "the peer is to SEND, but no receive was ever posted");

@@ -199,6 +199,16 @@ static void test_window(void)
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i}", "op", "traffic_stop", "as", "t", "deadline_ns", 1000000), -ETIMEDOUT);
 	CU_ASSERT_EQUAL(json_int(rig_wait(id), "rc", 0), -ECANCELED);
 	tear_down();
+	/* The queue that may run dry is the peer's. */
+	set_up();
+	prepare();
+	id = rig_send("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:i, s:i}", "op", "traffic", "as", "t", "qp", "q", "ops", "SEND",
+		      "messages", 100, "depth", 60, "tag", TAG, "peer_tag", PEER_TAG, "peer_receives", 4);
+	settle();
+	CU_ASSERT_EQUAL(fake.qp->n_sent, 2);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i}", "op", "traffic_stop", "as", "t", "deadline_ns", 1000000), -ETIMEDOUT);
+	CU_ASSERT_EQUAL(json_int(rig_wait(id), "rc", 0), -ECANCELED);
+	tear_down();
 	set_up();
 	prepare();
 	id = rig_send("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:s}", "op", "traffic", "as", "t", "qp", "q", "ops", "SEND",
@@ -257,6 +267,12 @@ static void test_refused(void)
 	CU_ASSERT_EQUAL(prepare_size(512), 0);
 	CU_ASSERT_EQUAL(start_op("FETCH_AND_ADD"), -EINVAL);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s}", "op", "traffic_stop", "as", "nobody"), -ENOENT);
+	/* A receive in three parts is one receive, not a habit. */
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i}", "op", "post_recv", "qp", "q", "count", 1, "sge", 3), 0);
+	CU_ASSERT_EQUAL(fake.qp->recv_sge, 3);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i}", "op", "post_recv", "qp", "q", "count", 1), 0);
+	CU_ASSERT_EQUAL(fake.qp->recv_sge, 1);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i}", "op", "post_recv", "qp", "q", "count", 1, "sge", 65), -EINVAL);
 	/* Its memory goes away between the two, and comes back smaller. */
 	CU_ASSERT_EQUAL(prepare_size(512), 0);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "destroy", "type", "mr", "name", "trf"), 0);

@@ -58,7 +58,7 @@ static json_t *without(const json_t *access, const char *right)
 	json_t *rest = json_array(), *item;
 	size_t i;
 
-	json_array_foreach((json_t *)(uintptr_t)access, i, item) {
+	json_array_foreach((json_t *)access, i, item) {
 		const char *name = json_string_value(item);
 
 		if (strcmp(name, right) == 0 ||

@@ -52,7 +52,7 @@ static int prove(struct fault *f, json_t **ret, struct error *e)
 	json_t *queried = planned ? fault_query(f, fault_arg(f, "at")) : NULL;
 	const json_t *seen = json_object_get(queried, c->attr);
 	/* A device may round up; that it is no longer the planned value is what counts. */
-	bool fired = seen && planned && !json_equal((json_t *)(uintptr_t)seen, (json_t *)(uintptr_t)planned);
+	bool fired = seen && planned && !json_equal((json_t *)seen, (json_t *)planned);
 
 	(void)e;
 	*ret = json_pack("{s:s,s:O?,s:O?,s:O?}", "attr", c->attr, "planned", planned, "asked", asked, "queried", seen);

@@ -207,14 +207,14 @@ static struct fault fault_of(struct world *w, const char *name, json_t *args)
 {
 	const struct fault_ops *ops = fault_find(name);
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(ops);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(args);
+	if (!ops || !args)
+		abort();
 	return (struct fault){ .ops = ops, .env = &w->env, .as = "x", .args = args, .state = json_object(), .active = true };
 }
 
 static void fault_done(struct fault *f)
 {
-	json_decref((json_t *)(uintptr_t)f->args);
+	json_decref((json_t *)f->args);
 	json_decref(f->state);
 }
 
@@ -319,8 +319,8 @@ static void every_row_is_complete(void)
 		CU_ASSERT(ops->proof && ops->proof[0]);
 		CU_ASSERT(ops->layer > FAULT_LAYER_INVALID && ops->layer < NUM_FAULT_LAYERS);
 		CU_ASSERT(ops->blast > FAULT_BLAST_INVALID && ops->blast < NUM_FAULT_BLASTS);
-		CU_ASSERT_PTR_NOT_NULL_FATAL(ops->params);
-		CU_ASSERT_PTR_NOT_NULL_FATAL(ops->detection);
+		if (!ops->params || !ops->detection)
+			abort();
 		for (const struct fault_param *p = ops->params; p->name; p++)
 			param_is_complete(ops, p);
 		/* What cannot be injected must say what it lacks, so that its cases are skipped; what can must be able to show it.

@@ -34,7 +34,7 @@ static const json_t *first(const json_t *list)
 	size_t i;
 
 	/* iproute2 fills up with empty objects for what it filtered out. */
-	json_array_foreach((json_t *)(uintptr_t)list, i, item)
+	json_array_foreach((json_t *)list, i, item)
 		if (json_object_size(item))
 			return item;
 	return NULL;

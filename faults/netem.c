@@ -4,8 +4,8 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../harness/json.h"
@@ -55,43 +55,39 @@ static const char *netdev(const struct fault *f)
 	return json_str(f->env->device(f->env->ctl, fault_agent(f, fault_arg(f, "at"))), "netdev");
 }
 
-struct text {
-	char buf[512];
-	size_t len;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *fmt, ...)
+static void write_args(FILE *out, const struct fault *f)
 {
-	va_list ap;
-	int n;
+	static const char *const percents[] = { "loss", "duplicate", "corrupt", "reorder" };
 
-	va_start(ap, fmt);
-	n = vsnprintf(t->buf + t->len, sizeof t->buf - t->len, fmt, ap);
-	va_end(ap);
-	if (n > 0 && (size_t)n < sizeof t->buf - t->len)
-		t->len += (size_t)n;
+	if (json_object_get(f->args, "delay"))
+		fprintf(out, " delay %lldus", (long long)json_int(f->args, "delay", 0) / 1000);
+	if (json_object_get(f->args, "jitter"))
+		fprintf(out, " %lldus", (long long)json_int(f->args, "jitter", 0) / 1000);
+	for (size_t i = 0; i < sizeof percents / sizeof percents[0]; i++)
+		if (json_str(f->args, percents[i]))
+			fprintf(out, " %s %s", percents[i], json_str(f->args, percents[i]));
+	if (json_str(f->args, "args"))
+		fprintf(out, " %s", json_str(f->args, "args"));
 }
 
 static int inject(struct fault *f, struct error *e)
 {
-	static const char *const percents[] = { "loss", "duplicate", "corrupt", "reorder" };
 	const char *dev = netdev(f);
-	struct text t = { .len = 0 };
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out;
 	int rc;
 
 	if (!dev)
 		return error_set(e, -ENODEV, "netem: %s has no network device in this lab", fault_arg(f, "at"));
-	add(&t, "qdisc replace dev %s root netem limit 100000", dev);
-	if (json_object_get(f->args, "delay"))
-		add(&t, " delay %lldus", (long long)json_int(f->args, "delay", 0) / 1000);
-	if (json_object_get(f->args, "jitter"))
-		add(&t, " %lldus", (long long)json_int(f->args, "jitter", 0) / 1000);
-	for (size_t i = 0; i < sizeof percents / sizeof percents[0]; i++)
-		if (json_str(f->args, percents[i]))
-			add(&t, " %s %s", percents[i], json_str(f->args, percents[i]));
-	if (json_str(f->args, "args"))
-		add(&t, " %s", json_str(f->args, "args"));
-	rc = f->env->lab(f->env->ctl, "tc", t.buf, NULL, e);
+	out = open_memstream(&text, &size);
+	if (!out)
+		return error_set(e, -ENOMEM, "netem: out of memory");
+	fprintf(out, "qdisc replace dev %s root netem limit 100000", dev);
+	write_args(out, f);
+	fclose(out);
+	rc = f->env->lab(f->env->ctl, "tc", text, NULL, e);
+	free(text);
 	return rc < 0 ? rc : 0;
 }
 
@@ -100,7 +96,7 @@ static const json_t *find_netem(const json_t *shown)
 	const json_t *q;
 	size_t i;
 
-	json_array_foreach((json_t *)(uintptr_t)shown, i, q) {
+	json_array_foreach((json_t *)shown, i, q) {
 		const char *kind = json_str(q, "kind");
 
 		if (kind && strcmp(kind, "netem") == 0)

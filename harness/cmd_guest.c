@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "data.h"
 #include "guest.h"
 #include "guest_shell.h"
 #include "journal.h"
@@ -24,7 +25,7 @@
 #define EXIT_GUEST_LOST 125
 #define BOOT_FILE "boot.txt"
 
-enum key { KEY_KERNEL = 256, KEY_MODULES, KEY_ACCEL, KEY_RUN, KEY_SHARE, KEY_UPDATE };
+enum key { KEY_KERNEL = 256, KEY_MODULES, KEY_ACCEL, KEY_RUN, KEY_SHARE, KEY_LANE, KEY_UPDATE };
 
 static const struct argp_option options[] = {
 	{ "kernel", KEY_KERNEL, "IMAGE", 0, "boot this kernel", 0 },
@@ -32,6 +33,7 @@ static const struct argp_option options[] = {
 	{ "accel", KEY_ACCEL, "ACCEL", 0, "kvm, tcg or auto (kvm where it works; the default)", 0 },
 	{ "run", KEY_RUN, "DIR", 0, "shell: enter the guest that the run in DIR keeps up (--keep)", 0 },
 	{ "share", KEY_SHARE, "DIR", 0, "a folder that the guest may write to, at the same path", 0 },
+	{ "lane", KEY_LANE, NULL, 0, "with two linked RDMA devices (qd0a-..., qd0b-...)", 0 },
 	{ "update", KEY_UPDATE, NULL, 0, "prepare: look for a newer distribution kernel", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
@@ -40,7 +42,7 @@ struct input {
 	const char *verb, *kernel, *modules, *accel, *run_dir, *share;
 	char **command;
 	int n_command;
-	bool update;
+	bool lane, update;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -62,6 +64,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_SHARE:
 		in->share = arg;
+		break;
+	case KEY_LANE:
+		in->lane = true;
 		break;
 	case KEY_UPDATE:
 		in->update = true;
@@ -85,6 +90,7 @@ struct session {
 	struct journal *journal;
 	char dir[PATH_MAX];
 	char share[PATH_MAX];
+	char *inner;
 	int dir_id;
 };
 
@@ -97,6 +103,8 @@ static int session_open(struct session *s, const struct input *in, struct error 
 		rc = guest_accel(in->accel, &s->kernel, &s->accel, e);
 	if (rc == 0 && in->share && !realpath(in->share, s->share))
 		rc = error_set(e, -errno, "--share %s: %s", in->share, strerror(errno));
+	if (rc == 0)
+		rc = data_program("qpdrill-inner", &s->inner, e);
 	if (rc == 0)
 		rc = journal_open(&s->journal, e);
 	if (rc < 0)
@@ -125,6 +133,27 @@ static void session_close(struct session *s)
 		journal_done(s->journal, s->dir_id);
 	journal_close(s->journal);
 	guest_kernel_release(&s->kernel);
+	free(s->inner);
+}
+
+/* The command as the guest is to run it, NULL-terminated, in *ret (caller frees; the words are borrowed). */
+static int command_words(const struct input *in, const struct session *s, const char *const command[], const char ***ret, struct error *e)
+{
+	size_t n = 0, k = 0;
+
+	while (command[n])
+		n++;
+	const char **words = calloc(n + 3, sizeof *words);
+
+	if (!words)
+		return error_set(e, -ENOMEM, "out of memory");
+	if (in->lane) {
+		words[k++] = s->inner;
+		words[k++] = "--lane";
+	}
+	memcpy(words + k, command, n * sizeof *words);
+	*ret = words;
+	return 0;
 }
 
 /* ---- guest run ---- */
@@ -189,13 +218,18 @@ static int run_in_guest(const struct input *in, struct session *s, struct error 
 {
 	const char *const shell_line[] = { "/bin/bash", "-c", in->command[0], NULL };
 	char cwd[PATH_MAX], console[PATH_MAX + 32];
+	const char **words = NULL;
 	/* A single word is a line for the shell. */
-	const struct guest_boot what = { .argv = in->n_command == 1 ? shell_line : (const char *const *)in->command,
-					 .cwd = getcwd(cwd, sizeof cwd), .out = "out", .err = "err", .status = "status" };
+	int rc = command_words(in, s, in->n_command == 1 ? shell_line : (const char *const *)in->command, &words, e);
+
+	if (rc < 0)
+		return rc;
+	const struct guest_boot what = { .argv = words, .cwd = getcwd(cwd, sizeof cwd), .out = "out", .err = "err", .status = "status" };
 	int err[2] = { -1, -1 }, status[2] = { -1, -1 };
 	struct guest g;
-	int rc = guest_write_boot(s->dir, BOOT_FILE, &s->kernel, in->share ? s->share : NULL, &what, e);
 
+	rc = guest_write_boot(s->dir, BOOT_FILE, &s->kernel, in->share ? s->share : NULL, &what, e);
+	free(words);
 	if (rc == 0 && (pipe2(err, O_CLOEXEC) < 0 || pipe2(status, O_CLOEXEC) < 0))
 		rc = error_set(e, -errno, "no pipe: %s", strerror(errno));
 	if (rc < 0)
@@ -266,7 +300,7 @@ static int run_on_terminal(char **argv, struct journal *journal, struct error *e
 static int shell_in_guest(const struct input *in, struct session *s, struct error *e)
 {
 	static const char greeting[] = "echo 'In the guest: the host is read-only below a scratch layer. exit ends it.'; exec bash -i";
-	const char *term = getenv("TERM"), *env[2] = { NULL };
+	const char *term = getenv("TERM"), *env[2] = { NULL }, **words = NULL;
 	struct winsize w = { .ws_row = 24, .ws_col = 80 };
 	char cwd[PATH_MAX], term_var[128], line[256], **argv = NULL;
 	const struct guest_options o = { .kernel = &s->kernel, .accel = s->accel, .share = s->dir, .boot_file = BOOT_FILE,
@@ -279,10 +313,13 @@ static int shell_in_guest(const struct input *in, struct session *s, struct erro
 	snprintf(term_var, sizeof term_var, "TERM=%s", term ? term : "linux");
 	env[0] = term_var;
 	snprintf(line, sizeof line, "stty rows %u cols %u; %s", w.ws_row, w.ws_col, greeting);
-	const struct guest_boot what = { .argv = (const char *const[]){ "/bin/bash", "-c", line, NULL }, .env = env, .cwd = getcwd(cwd, sizeof cwd),
-					 .tty = "/dev/ttyS0" };
+	rc = command_words(in, s, (const char *const[]){ "/bin/bash", "-c", line, NULL }, &words, e);
+	if (rc < 0)
+		return rc;
+	const struct guest_boot what = { .argv = words, .env = env, .cwd = getcwd(cwd, sizeof cwd), .tty = "/dev/ttyS0" };
 
 	rc = guest_write_boot(s->dir, BOOT_FILE, &s->kernel, in->share ? s->share : NULL, &what, e);
+	free(words);
 	if (rc == 0)
 		rc = guest_argv(&o, &argv, e);
 	if (rc == 0)

@@ -149,7 +149,7 @@ int agents_open(struct case_run *r, const char *name, struct error *e)
 	struct ctl_agent *a;
 	int rc;
 
-	DL_FOREACH(r->c->agents, a) {
+	for (a = r->c->agents; a; a = a->next) {
 		json_t *req;
 
 		if (!a->name[0] || (name && strcmp(a->name, name) != 0))
@@ -200,7 +200,7 @@ static bool requirements_hold(struct case_run *r, const char *case_dir)
 	char why[256] = "", path[4096];
 	bool ok;
 
-	DL_FOREACH(r->c->agents, a)
+	for (a = r->c->agents; a; a = a->next)
 		if (a->name[0] && !caps)
 			caps = json_object_get(a->hello, "caps");
 	if (uname(&u) != 0)
@@ -256,16 +256,19 @@ static void harness_failed(struct case_run *r, const struct error *e)
 	json_decref(step);
 }
 
-static int case_begin(struct case_run *r, const char *case_dir, struct error *e)
+/* What the file says of the link is how the case finds it, and no residue of it. */
+static int link_as_planned(struct case_run *r, struct error *e)
 {
 	int64_t mtu = json_int(json_object_get(r->plan, "link"), "mtu", 0);
 	struct lab *lab = r->c->lab;
-	int rc = 0;
 
-	if (lab && lab->ops->set_mtu && mtu)
-		rc = lab->ops->set_mtu(lab, r->lane, (int)mtu, e);
-	if (!rc && wire_wanted(r))
-		rc = wire_open(r, case_dir, e);
+	return lab && lab->ops->set_mtu && mtu ? lab->ops->set_mtu(lab, r->lane, (int)mtu, e) : 0;
+}
+
+static int case_begin(struct case_run *r, const char *case_dir, struct error *e)
+{
+	int rc = wire_wanted(r) ? wire_open(r, case_dir, e) : 0;
+
 	if (!rc)
 		rc = agents_open(r, NULL, e);
 	if (rc)
@@ -293,8 +296,8 @@ int controller_run_case(struct controller *c, const char *case_dir, struct error
 	json_t *before = NULL;
 	int rc = run_new(c, case_dir, &r, e);
 
-	if (rc)
-		return rc;
+	if (rc || !r)
+		return rc ? rc : -ENOMEM;
 	if (json_str(r->plan, "skip"))
 		goto free_run;
 	hello(r);
@@ -305,8 +308,10 @@ int controller_run_case(struct controller *c, const char *case_dir, struct error
 		goto release;
 	if (!rc) {
 		klog_begin(r);
+		rc = link_as_planned(r, e);
 		before = residue_snapshot(r);
-		rc = case_begin(r, case_dir, e);
+		if (!rc)
+			rc = case_begin(r, case_dir, e);
 		if (!rc)
 			run_steps(r);
 		else

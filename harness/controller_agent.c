@@ -44,7 +44,7 @@ static void on_reply(struct ctl_agent *a, json_t *value)
 	int64_t id = json_int(value, "id", -1);
 	struct request *q;
 
-	DL_FOREACH(a->pending, q) {
+	for (q = a->pending; q; q = q->next) {
 		if (q->id == id && !q->done) {
 			answer(q, (int)json_int(value, "rc", 0), value);
 			return;
@@ -110,7 +110,7 @@ static void on_end(void *user, int err)
 	struct request *q;
 
 	a->ended = a->spoilt = true;
-	DL_FOREACH(a->pending, q)
+	for (q = a->pending; q; q = q->next)
 		if (!q->done)
 			answer(q, -EPIPE, NULL);
 	if (err)
@@ -132,8 +132,8 @@ static int spawn(struct controller *c, struct ctl_agent *a, struct error *e)
 	if (!argv)
 		return error_set(e, -ENOMEM, "cannot start an agent: out of memory");
 	for (size_t i = 0; i < n; i++)
-		argv[i] = (char *)(uintptr_t)c->o.launch[i];
-	argv[n] = (char *)(uintptr_t)c->o.agent_path;
+		argv[i] = (char *)c->o.launch[i];
+	argv[n] = (char *)c->o.agent_path;
 	rc = proc_spawn(&a->proc, argv, NULL, -1, e);
 	free(argv);
 	if (rc)
@@ -168,7 +168,7 @@ static int agent_new(struct controller *c, struct ctl_agent **ret, struct error 
 
 void agent_end(struct ctl_agent *a, uint64_t grace_ns)
 {
-	struct request *q, *tmp;
+	struct request *q;
 
 	/* Closing its standard input tells it to leave; a stopped one would not hear that. */
 	line_free(a->line);
@@ -176,9 +176,9 @@ void agent_end(struct ctl_agent *a, uint64_t grace_ns)
 	if (a->frozen)
 		agent_signal(a, SIGKILL, NULL);
 	proc_stop(&a->proc, a->frozen ? SIGKILL : SIGTERM, grace_ns);
-	DL_FOREACH_SAFE(a->pending, q, tmp)
-	if (!q->done)
-		answer(q, -EPIPE, NULL);
+	for (q = a->pending; q; q = q->next)
+		if (!q->done)
+			answer(q, -EPIPE, NULL);
 	json_decref(a->hello);
 	json_decref(a->device);
 	DL_DELETE(a->c->agents, a);
@@ -195,7 +195,7 @@ struct ctl_agent *agent_find(struct case_run *r, const char *name)
 {
 	struct ctl_agent *a;
 
-	DL_FOREACH(r->c->agents, a)
+	for (a = r->c->agents; a; a = a->next)
 		if (a->name[0] && strcmp(a->name, name) == 0)
 			return a;
 	return NULL;
@@ -217,7 +217,7 @@ static bool hellos_are_here(void *user)
 	struct hello_wait *w = user;
 	struct ctl_agent *a;
 
-	DL_FOREACH(w->c->agents, a)
+	for (a = w->c->agents; a; a = a->next)
 		if (a->name[0] && !a->hello && !a->ended)
 			return false;
 	return true;
@@ -228,7 +228,7 @@ static int take_agent(struct case_run *r, const char *name, const char *device, 
 	struct ctl_agent *a;
 	int rc;
 
-	DL_FOREACH(r->c->agents, a)
+	for (a = r->c->agents; a; a = a->next)
 		if (!a->name[0] && !a->spoilt && !a->ended)
 			break;
 	if (!a) {
@@ -266,7 +266,7 @@ int agents_start(struct case_run *r, struct error *e)
 			return rc;
 	}
 	rc = case_wait(r, hellos_are_here, &w, now_ns() + HELLO_NS);
-	DL_FOREACH(r->c->agents, a) {
+	for (a = r->c->agents; a; a = a->next) {
 		if (!a->name[0])
 			continue;
 		if (!a->hello && a->ended) {
@@ -412,10 +412,10 @@ static bool released(void *user)
 void agents_release(struct case_run *r)
 {
 	struct release_wait w = { .n = 0 };
-	struct ctl_agent *a, *tmp;
-	struct ctl_agent *asked[CTL_NAME_MAX];
+	struct ctl_agent *a;
+	struct ctl_agent *asked[CTL_NAME_MAX] = { NULL };
 
-	DL_FOREACH(r->c->agents, a) {
+	for (a = r->c->agents; a; a = a->next) {
 		if (!a->name[0] || w.n == CTL_NAME_MAX)
 			continue;
 		w.q[w.n] = NULL;
@@ -426,14 +426,16 @@ void agents_release(struct case_run *r)
 	}
 	case_wait(r, released, &w, now_ns() + RELEASE_NS);
 	for (size_t i = 0; i < w.n; i++) {
-		bool clean = judge_release(r, asked[i], w.q[i]);
+		bool clean = asked[i] && judge_release(r, asked[i], w.q[i]);
 
+		if (!asked[i])
+			continue;
 		ctl_request_free(asked[i], w.q[i]);
 		json_decref(asked[i]->device);
 		asked[i]->device = NULL;
 		if (!clean)
 			agent_end(asked[i], w.q[i] ? EXIT_NS : 0);
 	}
-	DL_FOREACH_SAFE(r->c->agents, a, tmp)
-	a->name[0] = 0;
+	for (a = r->c->agents; a; a = a->next)
+		a->name[0] = 0;
 }

@@ -28,6 +28,8 @@ static void say(json_t *value)
 {
 	char *text = json_dumps(value, JSON_COMPACT);
 
+	if (!text)
+		abort();
 	printf("%s\n", text);
 	fflush(stdout);
 	free(text);
@@ -65,7 +67,7 @@ static json_t *answer_one(const json_t *req, const char *mode)
 	if (!ops)
 		return answer_op(req, mode);
 	replies = json_array();
-	json_array_foreach((json_t *)(uintptr_t)ops, i, op)
+	json_array_foreach((json_t *)ops, i, op)
 		json_array_append_new(replies, answer_op(op, mode));
 	return json_pack("{s:i,s:o}", "rc", 0, "replies", replies);
 }
@@ -75,7 +77,7 @@ static int fake_agent(const char *mode)
 {
 	static char line[1 << 20];
 
-	if (strcmp(mode, "stillborn") == 0)
+	if (!mode || strcmp(mode, "stillborn") == 0)
 		return 3;
 	say(json_pack("{s:{s:i,s:s,s:i,s:s,s:s,s:[s]}}", "hello", "protocol", strcmp(mode, "future") == 0 ? 9 : 1, "build", "fake",
 		      "pid", (int)getpid(), "boot_id", "b", "clk", "b/1", "caps", "RC"));
@@ -132,7 +134,7 @@ static struct controller *controller_of(const char *mode, const char *const *lau
 
 static void controller_done(struct controller *c)
 {
-	char *path = (char *)(uintptr_t)c->o.agent_path;
+	char *path = (char *)c->o.agent_path;
 
 	controller_free(c);
 	free(path);
@@ -158,7 +160,7 @@ static const char *outcome_of(const json_t *records, int step)
 	const json_t *r;
 	size_t i;
 
-	json_array_foreach((json_t *)(uintptr_t)records, i, r) {
+	json_array_foreach((json_t *)records, i, r) {
 		const char *kind = json_str(r, "kind"), *phase = json_str(r, "phase");
 
 		if (kind && strcmp(kind, "step") == 0 && phase && strcmp(phase, "end") == 0 && json_int(r, "step", 0) == step)
@@ -172,7 +174,7 @@ static const json_t *find_kind(const json_t *records, const char *kind, const ch
 	const json_t *r;
 	size_t i;
 
-	json_array_foreach((json_t *)(uintptr_t)records, i, r) {
+	json_array_foreach((json_t *)records, i, r) {
 		char *text = json_dumps(r, 0);
 		bool hit = json_str(r, "kind") && strcmp(json_str(r, "kind"), kind) == 0 && (!part || strstr(text, part));
 
@@ -212,6 +214,44 @@ static void a_case_runs_to_its_end(void)
 	CU_ASSERT_EQUAL(run(c, plan_of("[" CONNECT "]", 20 * NSEC_PER_SEC), &records, &e), 0);
 	CU_ASSERT_EQUAL(c->agents->proc.pid, pid);
 	json_decref(records);
+	controller_done(c);
+}
+
+static int lab_mtu = 1500;
+
+static int set_lab_mtu(struct lab *lab, const struct lab_lane *lane, int mtu, struct error *e)
+{
+	(void)lab;
+	(void)lane;
+	(void)e;
+	lab_mtu = mtu;
+	return 0;
+}
+
+static int lab_picture(struct lab *lab, json_t **ret, struct error *e)
+{
+	(void)lab;
+	(void)e;
+	*ret = json_pack("{s:[], s:[i], s:[], s:[]}", "rdma", "link", lab_mtu, "qdisc", "rule");
+	return 0;
+}
+
+static void the_links_mtu_is_no_residue(void)
+{
+	static const struct lab_ops ops = { .name = "fake", .set_mtu = set_lab_mtu, .snapshot = lab_picture };
+	struct lab lab = { .ops = &ops };
+	struct controller *c = controller_of("good", NULL);
+	json_t *plan = plan_of("[" CONNECT "]", 20 * NSEC_PER_SEC), *records;
+	struct error e = { "" };
+
+	c->lab = &lab;
+	json_object_set_new(plan, "link", json_pack("{s:i}", "mtu", 4200));
+	CU_ASSERT_EQUAL(run(c, plan, &records, &e), 0);
+	CU_ASSERT_EQUAL(lab_mtu, 4200);
+	CU_ASSERT_PTR_NOT_NULL(find_kind(records, "residue", "\"link\""));
+	CU_ASSERT_PTR_NULL(find_kind(records, "residue", "\"ok\": false"));
+	json_decref(records);
+	c->lab = NULL;
 	controller_done(c);
 }
 
@@ -382,6 +422,7 @@ static const struct {
 	void (*run)(void);
 } tests[] = {
 	{ "a case runs to its end", a_case_runs_to_its_end },
+	{ "the link's MTU is no residue", the_links_mtu_is_no_residue },
 	{ "a banner before the hello is chatter", a_banner_before_the_hello_is_chatter },
 	{ "garbage after the hello is recorded", garbage_after_the_hello_is_recorded },
 	{ "a refused verb is an outcome", a_refused_verb_is_an_outcome },

@@ -45,7 +45,7 @@ void clock_measure(struct case_run *r)
 {
 	struct ctl_agent *a;
 
-	DL_FOREACH(r->c->agents, a) {
+	for (a = r->c->agents; a; a = a->next) {
 		const char *clk = json_str(a->hello, "clk");
 		int64_t offset = 0, bound = 0;
 
@@ -65,7 +65,7 @@ void clock_witness(struct case_run *r, bool on)
 	struct ops ops = { NULL };
 	struct ctl_agent *a;
 
-	DL_FOREACH(r->c->agents, a)
+	for (a = r->c->agents; a; a = a->next)
 		if (a->name[0] && !agent_unreachable(a))
 			ops_add(&ops, a->name,
 				json_pack("{s:s,s:I}", "op", "witness", "period_ns", (json_int_t)(on ? WITNESS_PERIOD_NS : 0)));

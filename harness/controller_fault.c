@@ -47,7 +47,7 @@ static struct fault_run *fault_newest(struct case_run *r, const char *as)
 {
 	struct fault_run *f, *found = NULL;
 
-	DL_FOREACH(r->faults, f)
+	for (f = r->faults; f; f = f->next)
 		if (strcmp(f->as, as) == 0)
 			found = f;
 	return found;
@@ -167,12 +167,12 @@ void faults_thaw(struct case_run *r)
 {
 	struct fault_run *f;
 
-	DL_FOREACH(r->faults, f) {
+	for (f = r->faults; f; f = f->next) {
 		const char *agent = json_str(f->args, "agent");
 		const struct ctl_agent *a = agent ? agent_find(r, agent) : NULL;
 		struct error e = { "" };
 
-		if (!f->done && f->f.ops->layer == FAULT_PROCESS && a && a->frozen && !r->c->o.keep)
+		if (!f->done && f->f.ops->layer == FAULT_PROCESS && a && a->frozen && !(r->c->o.keep && r->broken))
 			fault_end(f, &e);
 	}
 }
@@ -187,22 +187,22 @@ void faults_finish(struct case_run *r)
 {
 	struct fault_run *f;
 
-	DL_FOREACH(r->faults, f)
+	for (f = r->faults; f; f = f->next)
 		fault_prove(f, true);
-	DL_FOREACH(r->faults, f) {
+	for (f = r->faults; f; f = f->next) {
 		struct error e = { "" };
 
-		if (!f->done && outlives_the_agents(f) && !r->c->o.keep)
+		if (!f->done && outlives_the_agents(f) && !(r->c->o.keep && r->broken))
 			fault_end(f, &e);
 	}
 }
 
 void faults_free(struct case_run *r)
 {
-	struct fault_run *f, *tmp;
+	struct fault_run *f;
 
-	DL_FOREACH_SAFE(r->faults, f, tmp)
-	{
+	while (r->faults) {
+		f = r->faults;
 		DL_DELETE(r->faults, f);
 		json_decref(f->args);
 		json_decref(f->f.state);
@@ -215,7 +215,7 @@ uint64_t faults_next(const struct case_run *r)
 	uint64_t next = UINT64_MAX;
 	const struct fault_run *f;
 
-	DL_FOREACH(r->faults, f) {
+	for (f = r->faults; f; f = f->next) {
 		if (f->timer_ns && f->timer_ns < next)
 			next = f->timer_ns;
 		if (f->clear_ns && f->clear_ns < next)
@@ -229,7 +229,7 @@ void faults_due(struct case_run *r)
 	struct fault_run *f;
 	uint64_t now = now_ns();
 
-	DL_FOREACH(r->faults, f) {
+	for (f = r->faults; f; f = f->next) {
 		struct error e = { "" };
 
 		if (f->timer_ns && f->timer_ns <= now) {
@@ -244,7 +244,7 @@ void faults_due(struct case_run *r)
 
 /* A row of the table that has the hook, and is injected. */
 #define EACH_ACTIVE(r, f, hook)                                                                                                    \
-	DL_FOREACH((r)->faults, f)                                                                                                 \
+	for (f = (r)->faults; f; f = f->next)                                                                                      \
 		if ((f)->f.active && (f)->f.ops->hook)
 
 void faults_on_handover(struct case_run *r, const char *to_qp, json_t *handover)

@@ -120,7 +120,7 @@ static int env_timer(void *ctl, struct fault *f, uint64_t after_ns)
 	struct case_run *r = ctl;
 	struct fault_run *run;
 
-	DL_FOREACH(r->faults, run) {
+	for (run = r->faults; run; run = run->next) {
 		if (&run->f != f)
 			continue;
 		run->timer_ns = now_ns() + after_ns;
@@ -143,7 +143,7 @@ static unsigned env_posts_since(void *ctl, const struct fault *f, const char *qp
 	const struct post *p;
 	unsigned n = 0;
 
-	DL_FOREACH(r->posts, p)
+	for (p = r->posts; p; p = p->next)
 		if (p->t_ns >= f->injected_ns && strcmp(p->qp->name, qp) == 0)
 			n += p->accepted;
 	return n;
@@ -249,9 +249,9 @@ static int env_mr_renew(void *ctl, const char *mr, const json_t *access, struct 
 			return rc;
 	}
 	link_create(r, &ops, o);
-	DL_FOREACH(ops.head, op)
+	for (op = ops.head; op; op = op->next)
 		if (access && strcmp(json_str(op->req, "name"), o->name) == 0)
-			json_object_set(op->req, "access", (json_t *)(uintptr_t)access);
+			json_object_set(op->req, "access", (json_t *)access);
 	rc = ops_run(r, &ops, 0, e);
 	ops_free(&ops);
 	return rc;

@@ -39,10 +39,9 @@ uint32_t psn_away(uint32_t first, uint32_t last, uint64_t random)
 static json_t *keys_of(struct case_run *r, const struct object *qp)
 {
 	json_t *keys = json_object();
-	struct object *o, *tmp;
+	struct object *o;
 
-	HASH_ITER(hh, r->objects, o, tmp)
-	{
+	for (o = r->objects; o; o = o->hh.next) {
 		const char *of = json_str(o->plan, "qp");
 
 		if (o->type != OBJECT_MR || !o->exists || strcmp(o->agent, qp->agent) != 0 || (of && strcmp(of, qp->name) != 0))

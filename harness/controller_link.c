@@ -31,7 +31,7 @@ static void set_attr(struct case_run *r, json_t *set, const struct object *qp, c
 			json_object_set_new(set, name, json_integer(n));
 		return;
 	}
-	json_object_set(set, name, (json_t *)(uintptr_t)v);
+	json_object_set(set, name, (json_t *)v);
 }
 
 static json_t *create_pd_cq(const struct object *o)
@@ -71,10 +71,9 @@ static json_t *create_mr(struct case_run *r, struct ops *ops, const struct objec
 /* The MR that a QP's receives use: its own of role rx. */
 static const struct object *receive_mr(struct case_run *r, const struct object *qp)
 {
-	struct object *o, *tmp;
+	struct object *o;
 
-	HASH_ITER(hh, r->objects, o, tmp)
-	{
+	for (o = r->objects; o; o = o->hh.next) {
 		const char *of = json_str(o->plan, "qp"), *role = json_str(o->plan, "role");
 
 		if (o->type == OBJECT_MR && of && role && strcmp(of, qp->name) == 0 && strcmp(role, "rx") == 0)
@@ -87,7 +86,7 @@ static json_t *create_qp(struct case_run *r, struct ops *ops, const struct objec
 {
 	static const char *const stands_on[] = { "pd", "send_cq", "recv_cq", "srq" };
 	json_t *req = json_pack("{s:s,s:s}", "op", "qp_create", "name", qp->name), *cap;
-	struct object *o, *tmp;
+	struct object *o;
 	const char *key;
 	json_t *value;
 
@@ -95,8 +94,7 @@ static json_t *create_qp(struct case_run *r, struct ops *ops, const struct objec
 		link_create(r, ops, ctl_object_find(r, json_str(qp->plan, stands_on[i])));
 		copy(req, qp->plan, stands_on[i]);
 	}
-	HASH_ITER(hh, r->objects, o, tmp)
-	{
+	for (o = r->objects; o; o = o->hh.next) {
 		const char *of = o->type == OBJECT_MR ? json_str(o->plan, "qp") : "";
 
 		/* MRs that no single QP owns come with the first QP of their agent. */

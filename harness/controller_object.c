@@ -93,10 +93,9 @@ struct object *ctl_object_find(struct case_run *r, const char *name)
 
 void ctl_objects_lost(struct case_run *r, const char *agent)
 {
-	struct object *o, *tmp;
+	struct object *o;
 
-	HASH_ITER(hh, r->objects, o, tmp)
-	{
+	for (o = r->objects; o; o = o->hh.next) {
 		if (strcmp(o->agent, agent) != 0)
 			continue;
 		o->exists = o->leaving = false;
@@ -117,13 +116,12 @@ const json_t *qp_attr(const struct object *qp, const char *name)
 /* The object that a reference's left part names: an object, an agent with one QP, or a queue's QP. */
 static struct object *ref_object(struct case_run *r, const char *name, size_t len)
 {
-	struct object *o, *tmp, *found = NULL;
+	struct object *o, *found = NULL;
 
 	HASH_FIND(hh, r->objects, name, len, o);
 	if (o)
 		return o;
-	HASH_ITER(hh, r->objects, o, tmp)
-	{
+	for (o = r->objects; o; o = o->hh.next) {
 		if (o->type != OBJECT_QP || strlen(o->agent) != len || strncmp(o->agent, name, len) != 0)
 			continue;
 		if (found)
@@ -195,7 +193,7 @@ static int ends_add(struct ends *ends, struct object *qp)
 
 	if (ends_have(ends, qp))
 		return 0;
-	more = realloc(ends->qp, (ends->n + 1) * sizeof *more);
+	more = realloc(ends->qp, (ends->n + 1) * sizeof *more); /* NOLINT(bugprone-sizeof-expression): an array of pointers */
 	if (!more)
 		return -ENOMEM;
 	ends->qp = more;
@@ -219,11 +217,10 @@ bool ends_have(const struct ends *ends, const struct object *qp)
 
 static int add_pair(struct case_run *r, struct ends *ends, const char *pair, struct error *e)
 {
-	struct object *o, *tmp;
+	struct object *o;
 	bool any = false;
 
-	HASH_ITER(hh, r->objects, o, tmp)
-	{
+	for (o = r->objects; o; o = o->hh.next) {
 		if (o->type != OBJECT_QP || !o->pair || (pair && strcmp(o->pair, pair) != 0))
 			continue;
 		any = true;

@@ -42,10 +42,10 @@ struct op *ops_add(struct ops *ops, const char *agent, json_t *req)
 
 void ops_free(struct ops *ops)
 {
-	struct op *op, *tmp;
+	struct op *op;
 
-	DL_FOREACH_SAFE(ops->head, op, tmp)
-	{
+	while (ops->head) {
+		op = ops->head;
 		DL_DELETE(ops->head, op);
 		json_decref(op->req);
 		json_decref(op->reply);
@@ -66,12 +66,12 @@ static int bundles_make(struct case_run *r, const struct ops *ops, struct bundle
 	struct op *op;
 	size_t n = 0;
 
-	DL_FOREACH(ops->head, op)
+	for (op = ops->head; op; op = op->next)
 		n++;
 	all->b = calloc(n ? n : 1, sizeof *all->b);
 	if (!all->b)
 		return -ENOMEM;
-	DL_FOREACH(ops->head, op) {
+	for (op = ops->head; op; op = op->next) {
 		struct bundle *b = bundle_of(all, op->agent);
 
 		if (!b) {
@@ -95,7 +95,7 @@ static int bundle_send(struct bundle *b, const struct ops *ops)
 		list = json_array();
 		msg = json_pack("{s:s,s:o}", "op", "batch", "ops", list);
 	}
-	DL_FOREACH(ops->head, op) {
+	for (op = ops->head; op; op = op->next) {
 		if (strcmp(op->agent, b->name) != 0)
 			continue;
 		if (b->n > 1)
@@ -163,7 +163,7 @@ static void bundle_collect(struct case_run *r, struct bundle *b, struct ops *ops
 		case_record(r, "controller",
 			    json_pack("{s:s,s:s,s:o,s:I}", "kind", "blocked", "verb", "agent request", "text",
 				      json_sprintf("agent %s did not answer", b->name), "waited_ns", (json_int_t)waited_ns));
-	DL_FOREACH(ops->head, op) {
+	for (op = ops->head; op; op = op->next) {
 		if (strcmp(op->agent, b->name) != 0)
 			continue;
 		if (!b->q)
@@ -191,6 +191,9 @@ static void collect(struct case_run *r, struct bundles *all, struct ops *ops, ui
 			continue;
 		b->collected = true;
 		bundle_collect(r, b, ops, now_ns() - begin);
+		/* At once: the agent may be started anew while the others are waited for. */
+		ctl_request_free(b->agent, b->q);
+		b->q = NULL;
 	}
 }
 
@@ -223,13 +226,10 @@ int ops_run_watched(struct case_run *r, struct ops *ops, uint64_t timeout_ns,
 		if (watch)
 			watch(r, ops, user);
 	}
-	for (size_t i = 0; i < all.n; i++)
-		if (all.b[i].q)
-			ctl_request_free(all.b[i].agent, all.b[i].q);
 	free(all.b);
 	if (rc && rc != -ETIMEDOUT)
 		return error_set(e, rc, "event loop: %s", strerror(-rc));
-	DL_FOREACH(ops->head, op)
+	for (op = ops->head; op; op = op->next)
 		if (op->rc < 0)
 			return error_set(e, op->rc, "%s", op->text);
 	return 0;

@@ -14,10 +14,10 @@
 
 void posts_free(struct case_run *r)
 {
-	struct post *p, *tmp;
+	struct post *p;
 
-	DL_FOREACH_SAFE(r->posts, p, tmp)
-	{
+	while (r->posts) {
+		p = r->posts;
 		DL_DELETE(r->posts, p);
 		free(p);
 	}
@@ -72,7 +72,7 @@ static void note_wc(struct case_run *r, const json_t *rec)
 
 	snprintf(key, sizeof key, "%s %s", obj ? obj : "?", status ? status : "?");
 	json_object_set_new(r->wc_counts, key, json_integer(json_int(r->wc_counts, key, 0) + json_int(rec, "count", 1)));
-	DL_FOREACH(r->posts, p) {
+	for (p = r->posts; p; p = p->next) {
 		unsigned n;
 
 		if (!p->has_ids || !is_send_side(p, obj))
@@ -149,11 +149,10 @@ static bool owes_a_look(const struct post *p)
 
 void payload_settle(struct case_run *r, uint32_t tag)
 {
-	struct post *p, *tmp;
+	struct post *p;
 
 	case_drain(r);
-	DL_FOREACH_SAFE(r->posts, p, tmp)
-	{
+	for (p = r->posts; p; p = p->next) {
 		if ((!tag || p->tag == tag) && owes_a_look(p))
 			payload_verify(r, p);
 	}
@@ -165,10 +164,10 @@ void payload_of(struct case_run *r, const char *as)
 	int step = -1;
 
 	/* In a repeat a name stands for the newest post of that name, at each of its ends. */
-	DL_FOREACH(r->posts, p)
+	for (p = r->posts; p; p = p->next)
 		if (strcmp(p->as, as) == 0)
 			step = p->step;
-	DL_FOREACH(r->posts, p) {
+	for (p = r->posts; p; p = p->next) {
 		if (strcmp(p->as, as) != 0 || p->step != step)
 			continue;
 		for (struct post *q = p->next; q && !newest; q = q->next)
@@ -182,9 +181,9 @@ void payload_of(struct case_run *r, const char *as)
 
 void payload_at(struct case_run *r, const struct object *qp)
 {
-	struct post *p, *tmp;
+	struct post *p;
 
-	DL_FOREACH_SAFE(r->posts, p, tmp)
-	if (!qp || p->qp == qp)
-		payload_verify(r, p);
+	for (p = r->posts; p; p = p->next)
+		if (!qp || p->qp == qp)
+			payload_verify(r, p);
 }

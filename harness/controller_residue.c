@@ -34,13 +34,13 @@ json_t *residue_difference(const json_t *a, const json_t *b)
 	size_t i, j;
 	const json_t *x, *y;
 
-	json_array_foreach((json_t *)(uintptr_t)a, i, x) {
+	json_array_foreach((json_t *)a, i, x) {
 		bool found = false;
 
-		json_array_foreach((json_t *)(uintptr_t)b, j, y)
-			found = found || json_equal((json_t *)(uintptr_t)x, (json_t *)(uintptr_t)y);
+		json_array_foreach((json_t *)b, j, y)
+			found = found || json_equal((json_t *)x, (json_t *)y);
 		if (!found)
-			json_array_append(rest, (json_t *)(uintptr_t)x);
+			json_array_append(rest, (json_t *)x);
 	}
 	return rest;
 }

@@ -312,8 +312,9 @@ static void tables_are_complete(void)
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
 		const struct step_ops *s = step_find(steps[i]);
 
-		CU_ASSERT_PTR_NOT_NULL_FATAL(s);
-		CU_ASSERT_TRUE((s->run == NULL) == (s->queue != NULL));
+		CU_ASSERT_PTR_NOT_NULL(s);
+		if (s)
+			CU_ASSERT_TRUE((s->run == NULL) == (s->queue != NULL));
 	}
 	CU_ASSERT_PTR_NULL(step_find("dance"));
 	for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)

@@ -113,7 +113,7 @@ static void note_ends(struct case_run *r)
 	struct ctl_agent *a;
 	char why[64];
 
-	DL_FOREACH(r->c->agents, a) {
+	for (a = r->c->agents; a; a = a->next) {
 		if (!a->name[0] || !a->ended || a->end_noted)
 			continue;
 		/* End of file comes a moment before the process can be reaped: its status is worth a short look. */

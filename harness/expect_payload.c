@@ -35,6 +35,13 @@ static bool is_wanted(const struct m_payload *r, const json_t *want)
 	return false;
 }
 
+static bool names_have(const json_t *want, const char *name)
+{
+	if (json_is_string(want))
+		return !strcmp(json_string_value(want), name);
+	return json_array_has(json_is_array(want) ? want : json_object_get(want, "all"), name);
+}
+
 static void payload_text(const struct m_payload *r, struct text *t)
 {
 	const struct {
@@ -54,12 +61,12 @@ static void payload_text(const struct m_payload *r, struct text *t)
 /* How many ends have something of this post to look at, whether anything is still under way, whether all succeeded. */
 struct posted {
 	unsigned accepted_ends;
-	bool under_way, reliable, all_good;
+	bool under_way, reliable, all_good, empty; /* empty: messages of no bytes */
 };
 
 static struct posted posted_as(const struct model *m, const char *as, size_t inst)
 {
-	struct posted d = { .reliable = true, .all_good = true };
+	struct posted d = { .reliable = true, .all_good = true, .empty = true };
 
 	for (size_t i = 0; i < m->posts.n; i++) {
 		const struct m_post *p = &m->posts.v[i];
@@ -73,6 +80,7 @@ static struct posted posted_as(const struct model *m, const char *as, size_t ins
 			         m->posts.v[k].accepted;
 		a = m_account_post(m, p);
 		d.accepted_ends += !known;
+		d.empty &= !p->size;
 		d.under_way |= a.in_flight > 0;
 		if (m->queues.v[p->queue].qp != M_NONE)
 			d.reliable &= !strcmp(m->qps.v[m->queues.v[p->queue].qp].type, "RC");
@@ -134,6 +142,13 @@ void expect_payload(struct eval *v, const json_t *x, struct part *p)
 		return;
 	}
 	d = posted_as(m, of, expect_post_inst(m, of));
+	if (d.accepted_ends && d.empty) {
+		/* Of nothing all is there, and nothing is. */
+		text_add(&p->seen, "messages of 0 bytes");
+		if (!names_have(want, "intact") && !names_have(want, "absent"))
+			p->state = EXPECT_BROKEN;
+		return;
+	}
 	for (size_t i = m->payloads.n; i-- > 0 && fresh < (d.accepted_ends ? d.accepted_ends : 1);) {
 		const struct m_payload *r = &m->payloads.v[i];
 		bool good = is_wanted(r, want);

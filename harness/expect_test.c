@@ -78,7 +78,7 @@ static void post(struct world *w, const char *queue, const char *as, unsigned fi
 	unsigned q = strstr(queue, "recv") ? 2 : 1;
 
 	snprintf(text, sizeof(text),
-	         "{'kind':'post','src':'agent/%c','obj':'%s','life':1,'step':1,'as':'%s','op':'%s','count':%u,'accepted':%u,'errno':0,'by':'step',"
+	         "{'kind':'post','src':'agent/%c','obj':'%s','life':1,'step':1,'as':'%s','op':'%s','size':64,'count':%u,'accepted':%u,'errno':0,'by':'step',"
 	         "'signaled':%s,'first':'0x%llx','last':'0x%llx'}",
 	         agent, queue, as, q == 2 ? "RECV" : "SEND", n, n, signaled ? "true" : "false",
 	         (unsigned long long)wrid_encode((struct wrid){ 1, q, q == 2 ? WRID_RECV : WRID_SEND, first }),
@@ -304,6 +304,11 @@ static void test_events(void)
 	begin(&w, 2);
 	CU_ASSERT(ask(&w, both, 0) == EXPECT_PENDING);
 	CU_ASSERT(ask(&w, "{'n':2,'at':['p.b'],'event':{'none':true}}", 0) == EXPECT_MET);
+	/* It may say so again for each completion that it loses. */
+	feed(&w, "{'kind':'event','src':'agent/b','obj':'rx','life':1,'step':2,'event':'CQ_ERR'}");
+	CU_ASSERT(ask(&w, "{'n':2,'at':['p.b'],'event':{'none':true}}", 0) == EXPECT_MET);
+	feed(&w, "{'kind':'event','src':'agent/b','obj':'rx','life':2,'step':2,'event':'CQ_ERR'}");
+	CU_ASSERT(ask(&w, "{'n':2,'at':['p.b'],'event':{'none':true}}", 0) == EXPECT_BROKEN);
 	world_free(&w);
 }
 
@@ -391,6 +396,11 @@ static void test_payload(void)
 	feed(&w, "{'kind':'payload','src':'controller','obj':'p.a','step':2,'as':'w','at':'p.b','total':2,'intact':2,'absent':0}");
 	CU_ASSERT(ask(&w, intact, 0) == EXPECT_MET);
 	CU_ASSERT(ask(&w, absent, 0) == EXPECT_BROKEN);
+	/* Messages of no bytes are not looked at: nothing of them can lack. */
+	feed(&w, "{'kind':'post','src':'agent/a','obj':'p.a.send','life':1,'step':1,'as':'e','op':'SEND','size':0,'count':1,'accepted':1,'errno':0,"
+	         "'by':'step','signaled':true,'first':'0x10001100000005','last':'0x10001100000005'}");
+	CU_ASSERT(ask(&w, "{'n':2,'of':'e','payload':'intact'}", 0) == EXPECT_MET);
+	CU_ASSERT(ask(&w, "{'n':2,'of':'e','payload':'stale'}", 0) == EXPECT_BROKEN);
 	world_free(&w);
 }
 

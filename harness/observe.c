@@ -359,8 +359,13 @@ static void on_fault(struct model *m, const struct m_record *r)
 
 static void on_payload(struct model *m, const struct m_record *r)
 {
-	struct m_payload *p = VEC_PUSH(&m->payloads);
+	struct m_payload *p;
 
+	if (json_u64(r->r, "total", 0) > M_RUN_MAX) {
+		m->odd++;
+		return;
+	}
+	p = VEC_PUSH(&m->payloads);
 	if (!p) {
 		m->err = -ENOMEM;
 		return;

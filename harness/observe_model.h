@@ -13,6 +13,8 @@
 #include "wrid.h"
 
 #define M_NONE SIZE_MAX
+/* More completions in one record that is no traffic's, or more messages in one payload, than any queue holds. */
+#define M_RUN_MAX (1u << 20)
 #define VEC(type)                                                                                                                  \
 	struct {                                                                                                                   \
 		type *v;                                                                                                           \
@@ -214,6 +216,7 @@ struct model {
 	uint64_t first_t, last_t, late_max_ns, clock_bound_ns;
 	const char *kernel;
 	bool ended;            /* the controller's last word was there */
+	unsigned odd;          /* records that contradict themselves; what they say was not used */
 	bool several_clocks;   /* records of different clock domains: times compare within one only */
 	const char *clk;
 	VEC(struct m_inst) insts;

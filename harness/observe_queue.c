@@ -251,6 +251,14 @@ static void post_accepted(struct model *m, struct m_post *p, const struct m_reco
 	post_index(m, m->posts.n - 1);
 }
 
+/* first..last are so many wr_ids of one queue, life and kind. */
+static bool is_run(const json_t *r, uint64_t count)
+{
+	uint64_t first = json_u64(r, "first", 0), last = json_u64(r, "last", first);
+
+	return first >> 32 == last >> 32 && last >= first && last - first + 1 == count;
+}
+
 void m_on_post(struct model *m, const struct m_record *r)
 {
 	const char *op = json_str(r->r, "op");
@@ -269,10 +277,16 @@ void m_on_post(struct model *m, const struct m_record *r)
 		              .kept_back = json_bool(r->r, "kept_back", false) || json_int(r->r, "kept_back", 0) > 0,
 		              .size = json_u64(r->r, "size", 0), .t = r->t, .t_last = json_u64(r->r, "t_last", r->t),
 		              .inst = r->inst, .rec = r->rec };
-	if (p->accepted && queue != M_NONE && json_object_get(r->r, "first"))
-		post_accepted(m, p, r);
-	else
+	if (!p->accepted || queue == M_NONE || !json_object_get(r->r, "first")) {
 		p->accepted = 0;
+		return;
+	}
+	if (!is_run(r->r, p->accepted)) {
+		m->odd++;
+		p->accepted = 0;
+		return;
+	}
+	post_accepted(m, p, r);
 }
 
 static size_t queue_numbered(const struct model *m, const char *agent, unsigned number)
@@ -333,9 +347,13 @@ void m_on_wc(struct model *m, const struct m_record *r)
 	struct m_comp c = { .obj = m_intern(m, r->obj), .status = m_intern(m, status), .cq = m_intern(m, json_str(r->r, "cq")),
 		            .traffic = m_intern(m, json_str(r->r, "traffic")), .seq = first.seq, .t = r->t,
 		            .t_last = json_u64(r->r, "t_last", r->t), .inst = r->inst, .rec = r->rec };
-	uint32_t count = (uint32_t)json_int(r->r, "count", 1);
+	uint64_t count = json_u64(r->r, "count", 1);
 	size_t named;
 
+	if (!is_run(r->r, count) || (!*c.traffic && count > M_RUN_MAX)) {
+		m->odd++;
+		return;
+	}
 	c.success = !strcmp(c.status, "SUCCESS");
 	c.marker = first.kind == WRID_MARKER;
 	c.recv = first.kind == WRID_RECV || (opcode && !strncmp(opcode, "RECV", 4));
@@ -356,12 +374,12 @@ void m_on_wc(struct model *m, const struct m_record *r)
 		c.life = r->life && (r->life & 0xfff) == first.life ? r->life : first.life;
 	c.qp_life = c.queue != M_NONE && !m->queues.v[c.queue].srq ? c.life : c.qp != M_NONE ? m->qps.v[c.qp].life : 0;
 	if (*c.traffic) {
-		c.count = count;
+		c.count = (uint32_t)count;
 		comp_add(m, &c);
 		return;
 	}
 	c.count = 1;
-	for (uint32_t i = 0; i < count && !m->err; i++, c.seq++) {
+	for (uint64_t i = 0; i < count && !m->err; i++, c.seq++) {
 		comp_add(m, &c);
 		c.t = c.t_last;
 	}

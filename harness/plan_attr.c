@@ -193,7 +193,7 @@ static int setting_parse(struct planner *p, const char *text, struct setting *re
 int plan_set_check(struct planner *p)
 {
 	for (const char *const *s = p->o->set; s && *s; s++) {
-		struct setting set;
+		struct setting set = { .link = false };
 		const struct attr *a;
 		json_t *value;
 		int rc = setting_parse(p, *s, &set);
@@ -223,7 +223,7 @@ int plan_set_check(struct planner *p)
 static int set_put(struct planner *p, json_t *qp)
 {
 	for (const char *const *s = p->o->set; s && *s; s++) {
-		struct setting set;
+		struct setting set = { .link = false };
 		json_t *value;
 		int rc = setting_parse(p, *s, &set);
 
@@ -329,7 +329,7 @@ int plan_link(struct planner *p)
 	json_t *qp;
 
 	for (const char *const *s = p->o->set; s && *s; s++) {
-		struct setting set;
+		struct setting set = { .link = false };
 
 		if (setting_parse(p, *s, &set) || !set.link)
 			continue;

@@ -13,6 +13,13 @@
 
 #define DATA "harness/testdata/plan/"
 
+static bool rewrites(void)
+{
+	const char *how = getenv("QPDRILL_GOLDEN");
+
+	return how && !strcmp(how, "write");
+}
+
 static json_t *make(const json_t *input, struct error *e)
 {
 	const char *set[16] = { 0 };
@@ -41,7 +48,7 @@ static void check_golden(const char *path)
 	CU_ASSERT_FATAL(json_load(path, &input, &e) == 0);
 	plan = make(input, &e);
 	ROW_ASSERT(plan, "%s: %s", path, e.text);
-	if (plan && getenv("QPDRILL_GOLDEN") && !strcmp(getenv("QPDRILL_GOLDEN"), "write"))
+	if (plan && rewrites())
 		CU_ASSERT(json_save(golden, plan, &e) == 0);
 	if (json_load(golden, &expected, &e))
 		expected = NULL;

@@ -73,6 +73,8 @@ static void test_names(void)
 {
 	for (int d = DETECTION_LOCAL; d < NUM_DETECTIONS; d++) {
 		CU_ASSERT_PTR_NOT_NULL_FATAL(detection_names[d]);
+		if (!detection_names[d])
+			return;
 		for (int other = d + 1; other < NUM_DETECTIONS; other++)
 			CU_ASSERT_STRING_NOT_EQUAL(detection_names[d], detection_names[other]);
 	}

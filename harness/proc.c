@@ -62,7 +62,7 @@ __attribute__((noreturn)) static void child_run(const struct child_setup *s)
 	if (dup2(s->in, 0) < 0 || dup2(s->out, 1) < 0 || (s->err >= 0 && dup2(s->err, 2) < 0))
 		child_fail(s->report);
 	for (size_t i = 0; s->env_add && s->env_add[i]; i++)
-		putenv((char *)(uintptr_t)s->env_add[i]);
+		putenv((char *)s->env_add[i]);
 	execvp(s->argv[0], s->argv);
 	child_fail(s->report);
 	_exit(126);
@@ -208,7 +208,7 @@ int proc_run(char *const argv[], uint64_t timeout_ns, char **ret_out, struct err
 {
 	uint64_t end = now_ns() + timeout_ns;
 	char *buf = malloc(PROC_OUTPUT_MAX + 1);
-	struct proc p;
+	struct proc p = { .pidfd = -1, .in = -1, .out = -1 };
 	size_t len = 0;
 	int rc;
 

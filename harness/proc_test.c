@@ -14,7 +14,7 @@
 #include "units.h"
 
 /* exec wants char *const [], and string literals are const here. */
-#define S(text) ((char *)(uintptr_t)(text))
+#define S(text) ((char *)(text))
 
 static void run_gives_status_and_output(void)
 {
@@ -36,8 +36,9 @@ static void run_gives_status_and_output(void)
 		struct error e = { "" };
 
 		CU_ASSERT_EQUAL(proc_run(argv, 5 * NSEC_PER_SEC, &out, &e), rows[i].rc);
-		CU_ASSERT_PTR_NOT_NULL_FATAL(out);
-		CU_ASSERT_STRING_EQUAL(out, rows[i].out);
+		CU_ASSERT_PTR_NOT_NULL(out);
+		if (out)
+			CU_ASSERT_STRING_EQUAL(out, rows[i].out);
 		free(out);
 	}
 }

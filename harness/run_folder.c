@@ -86,17 +86,18 @@ int run_folder_open(const char *out, struct run_folder *ret, struct error *e)
 	char id[64], path[4096];
 	int rc = make_dirs(out, e);
 
-	for (int i = 0; !rc && !f.dir; i++) {
+	for (int i = 0; !rc; i++) {
 		id_choose(id, sizeof(id));
 		if (snprintf(path, sizeof(path), "%s/%s", out, id) >= (int)sizeof(path))
 			return error_set(e, -ENAMETOOLONG, "%.100s...: the name is too long", out);
 		if (mkdir(path, 0777) == 0)
-			f.dir = strdup(path);
-		else if (errno != EEXIST || i == ID_TRIES)
+			break;
+		if (errno != EEXIST || i == ID_TRIES)
 			rc = error_set(e, -errno, "%s: cannot make the run folder: %s", path, strerror(errno));
 	}
 	if (rc)
 		return rc;
+	f.dir = strdup(path);
 	f.id = strdup(id);
 	snprintf(path, sizeof(path), "%s/%s/results.jsonl", out, id);
 	f.results = fopen(path, "wxe");
@@ -139,25 +140,27 @@ static int write_file(const char *path, const void *data, size_t len, struct err
 
 static int read_file(const char *path, char **ret, size_t *ret_len, struct error *e)
 {
-	FILE *in = fopen(path, "re");
 	char *data = malloc(FILE_BYTES_MAX);
+	FILE *in;
 	int rc = 0;
 
-	if (!in)
+	if (!data)
+		return error_set(e, -ENOMEM, "out of memory");
+	in = fopen(path, "re");
+	if (!in) {
 		rc = error_set(e, -errno, "%s: %s", path, strerror(errno));
-	else if (!data)
-		rc = error_set(e, -ENOMEM, "out of memory");
-	if (!rc) {
-		*ret_len = fread(data, 1, FILE_BYTES_MAX, in);
-		if (ferror(in) || *ret_len == FILE_BYTES_MAX)
-			rc = error_set(e, -EIO, "%s: cannot be read, or is too large", path);
+		goto free_data;
 	}
-	if (in)
-		fclose(in);
-	if (rc)
-		free(data);
-	else
+	*ret_len = fread(data, 1, FILE_BYTES_MAX, in);
+	if (ferror(in) || *ret_len == FILE_BYTES_MAX)
+		rc = error_set(e, -EIO, "%s: cannot be read, or is too large", path);
+	fclose(in);
+	if (!rc) {
 		*ret = data;
+		return 0;
+	}
+free_data:
+	free(data);
 	return rc;
 }
 
@@ -171,8 +174,8 @@ static void note_hash(struct run_folder *f, const char *path, const void *data, 
 
 static int copy_profile(struct run_folder *f, const char *case_dir, const char *profile, struct error *e)
 {
-	char path[4096], *data;
-	size_t len;
+	char path[4096], *data = NULL;
+	size_t len = 0;
 	int rc = read_file(profile, &data, &len, e);
 
 	if (rc)

@@ -28,6 +28,8 @@ static void test_rows(void)
 		size_t len = strlen(rows[i].text) * rows[i].times;
 
 		CU_ASSERT_PTR_NOT_NULL_FATAL(data);
+		if (!data)
+			return;
 		if (rows[i].times == 1)
 			memcpy(data, rows[i].text, len + 1);
 		else

@@ -84,7 +84,7 @@ static void give_deadlines(const json_t *step, struct ops *list)
 
 	if (within <= 0)
 		return;
-	DL_FOREACH(list->head, op)
+	for (op = list->head; op; op = op->next)
 		if (!json_object_get(op->req, "deadline_ns"))
 			json_object_set_new(op->req, "deadline_ns", json_integer(within / 2));
 }

@@ -73,7 +73,7 @@ static void send_together(struct case_run *r, struct member *m, size_t n, uint64
 	for (size_t i = 0; i < n; i++)
 		for (struct op *op = m[i].list.head; op; op = op->next)
 			total++;
-	owner = calloc(total ? total : 1, sizeof *owner);
+	owner = calloc(total ? total : 1, sizeof *owner); /* NOLINT(bugprone-sizeof-expression): an array of pointers */
 	if (!owner)
 		return;
 	total = 0;

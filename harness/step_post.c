@@ -40,7 +40,7 @@ static struct post *post_named(struct case_run *r, const char *as, const struct 
 {
 	struct post *p, *found = NULL;
 
-	DL_FOREACH(r->posts, p)
+	for (p = r->posts; p; p = p->next)
 		if (strcmp(p->as, as) == 0 && p->qp == qp)
 			found = p;
 	return found;
@@ -101,7 +101,7 @@ static void copy_members(json_t *req, const json_t *step, const json_t *remote)
 		const char *op = json_str(m, "op");
 
 		if (op && is_remote(op) && remote)
-			json_object_update_missing(m, (json_t *)(uintptr_t)remote);
+			json_object_update_missing(m, (json_t *)remote);
 	}
 	json_object_set_new(req, "members", members);
 }
@@ -246,8 +246,8 @@ static int run_fills(struct case_run *r, struct ops *ops, struct error *e)
 	struct op *op, *tmp;
 	int rc;
 
-	DL_FOREACH_SAFE(ops->head, op, tmp)
-	{
+	for (op = ops->head; op; op = tmp) {
+		tmp = op->next;
 		if (op->user)
 			continue;
 		DL_DELETE(ops->head, op);

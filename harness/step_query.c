@@ -41,7 +41,7 @@ void query_counters(struct case_run *r, const char *agent)
 	struct ops ops = { NULL };
 	struct ctl_agent *a;
 
-	DL_FOREACH(r->c->agents, a) {
+	for (a = r->c->agents; a; a = a->next) {
 		if (!a->name[0] || !a->device || agent_unreachable(a) || (agent && strcmp(a->name, agent) != 0))
 			continue;
 		ops_add(&ops, a->name, json_pack("{s:s,s:o}", "op", "counters", "dev", json_sprintf("dev.%s", a->name)));
@@ -71,7 +71,7 @@ void query_dump(struct case_run *r, const struct ends *ends, const char *why)
 {
 	struct ctl_agent *a;
 
-	DL_FOREACH(r->c->agents, a) {
+	for (a = r->c->agents; a; a = a->next) {
 		unsigned before = a->own_dumps;
 		json_t *reply = NULL;
 

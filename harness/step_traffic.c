@@ -22,7 +22,8 @@ static json_t *prepare_request(struct case_run *r, const struct object *qp, cons
 	return req;
 }
 
-static json_t *traffic_request(const struct object *qp, const struct traffic_spec *spec, uint32_t tag, uint64_t deadline_ns)
+static json_t *traffic_request(const struct object *qp, const struct traffic_spec *spec, uint32_t tag, uint64_t deadline_ns,
+			       const json_t *receives)
 {
 	char peer_mr[2 * CTL_NAME_MAX];
 	const json_t *key;
@@ -39,6 +40,9 @@ static json_t *traffic_request(const struct object *qp, const struct traffic_spe
 		json_object_set(req, "raddr", json_object_get(key, "addr"));
 	if (spec->background)
 		json_object_set_new(req, "background", json_true());
+	/* How far SENDs may run ahead is a matter of the other end's receives. */
+	if (json_object_get(receives, qp->peer))
+		json_object_set(req, "peer_receives", json_object_get(receives, qp->peer));
 	return req;
 }
 
@@ -97,14 +101,26 @@ static int verify_landed(struct case_run *r, const struct ends *ends, const stru
 	return rc;
 }
 
-static int prepare(struct case_run *r, const struct ends *ends, const struct traffic_spec *spec, uint32_t tag, struct error *e)
+/* How many receives each end has is written to `receives`, by its QP's name. */
+static int prepare(struct case_run *r, const struct ends *ends, const struct traffic_spec *spec, uint32_t tag, json_t *receives,
+		   struct error *e)
 {
 	struct ops ops = { NULL };
 	int rc;
 
-	for (size_t i = 0; i < ends->n; i++)
-		ops_add(&ops, ends->qp[i]->agent, prepare_request(r, ends->qp[i], spec, tag));
+	for (size_t i = 0; i < ends->n; i++) {
+		struct op *op = ops_add(&ops, ends->qp[i]->agent, prepare_request(r, ends->qp[i], spec, tag));
+
+		if (op)
+			op->user = ends->qp[i];
+	}
 	rc = ops_run(r, &ops, 0, e);
+	for (const struct op *op = ops.head; op && !rc; op = op->next) {
+		const struct object *qp = op->user;
+
+		if (json_object_get(op->reply, "receives"))
+			json_object_set(receives, qp->name, json_object_get(op->reply, "receives"));
+	}
 	ops_free(&ops);
 	return rc;
 }
@@ -167,16 +183,20 @@ int ctl_traffic_run(struct case_run *r, const struct ends *ends, const struct tr
 	uint32_t tag = spec->tag + r->traffics_run++ % TAG_ITERATIONS;
 	struct ops ops = { NULL };
 	struct watcher w = { .as = spec->as };
-	int rc = prepare(r, ends, spec, tag, e);
+	json_t *receives = json_object();
+	int rc = prepare(r, ends, spec, tag, receives, e);
 
-	if (rc)
+	if (rc) {
+		json_decref(receives);
 		return rc;
+	}
 	for (size_t i = 0; i < ends->n; i++) {
-		struct op *op = ops_add(&ops, ends->qp[i]->agent, traffic_request(ends->qp[i], spec, tag, timeout_ns));
+		struct op *op = ops_add(&ops, ends->qp[i]->agent, traffic_request(ends->qp[i], spec, tag, timeout_ns, receives));
 
 		if (op)
 			op->user = ends->qp[i];
 	}
+	json_decref(receives);
 	rc = ops_run_watched(r, &ops, spec->background ? 0 : timeout_ns + 2 * NSEC_PER_SEC,
 			     spec->background ? NULL : stop_the_others, &w, e);
 	rc = first_cause(&ops, rc, e);

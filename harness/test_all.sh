@@ -53,7 +53,7 @@ for test in ${guest_units[@]+"${guest_units[@]}"}; do
 		printf '  skip  %s: %s\n' "$name" "$(grep -m1 skipped: "$log" | sed 's/skipped: //')"
 		continue
 	fi
-	timeout -k 5 300 "$QPDRILL" guest run "$test" >"$log" 2>&1 </dev/null
+	timeout -k 5 300 "$QPDRILL" guest run --lane "$test" >"$log" 2>&1 </dev/null
 	count_unit "$name (in the guest)" $? "$log"
 done
 

@@ -98,8 +98,11 @@ static void flush_without_cause(struct judge *j, size_t qp, unsigned life, const
 
 void verdict_check_cause(struct judge *j)
 {
-	for (size_t qp = 0; qp < j->m->qps.n; qp++)
-		for (unsigned life = 1; life <= j->m->qps.v[qp].life; life++) {
+	for (size_t qp = 0; qp < j->m->qps.n; qp++) {
+		const struct m_queue *q = &j->m->queues.v[j->m->qps.v[qp].send];
+
+		for (size_t i = 0; i < q->lives.n; i++) {
+			unsigned life = q->lives.v[i].life;
 			struct queue_life s = read_queue(j, qp, life, false), r = read_queue(j, qp, life, true);
 			const struct m_comp *flush = s.first_flush;
 
@@ -108,4 +111,5 @@ void verdict_check_cause(struct judge *j)
 			if (flush && !s.cause && !r.cause)
 				flush_without_cause(j, qp, life, flush);
 		}
+	}
 }

@@ -261,6 +261,8 @@ void verdict_check_complete(struct judge *j)
 	if (j->crashed)
 		return;
 	j->cut = j->torn;
+	if (j->m->odd)
+		judge_say(j, SEVERITY_ERROR, "harness", j->m->inst, last, "", "%u records contradict themselves: they were not used", j->m->odd);
 	if (j->torn)
 		judge_say(j, SEVERITY_ERROR, "harness", j->m->inst, last, "",
 		          "observations.jsonl ends in the middle of a line: the controller was cut off");

@@ -71,19 +71,40 @@ static const struct m_post *refused_before(const struct judge *j, const struct m
 	return NULL;
 }
 
+/* A refused post that the device carries out all the same, and says so in its profile. */
+static bool refused_excused(struct judge *j, const struct m_comp *c, const struct m_post *p, const char *at)
+{
+	struct m_match what = { .qp = c->qp, .post = p, .recv = !j->m->queues.v[p->queue].send, .rec = c->rec,
+		                .refused = name_of(&names_errno, p->err) };
+	bool seen = false;
+	const json_t *entry = m_profile_excuse(j->m, &what, c->status, &seen);
+
+	if (!entry || !seen)
+		return false;
+	judge_deviation(j, entry, "ledger", c->inst, c->rec, at, "%s: expected no completion of `%s`, whose post was refused (%s), seen %s: the profile's %s",
+	                at, p->as, what.refused, c->status, json_str(entry, "id"));
+	return true;
+}
+
 static void unknown_completion(struct judge *j, const struct m_comp *c)
 {
 	const char *at = c->queue != M_NONE ? queue_name(j, c->queue) : c->qp != M_NONE ? judge_qp(j, c->qp) : c->obj;
-	struct finding *f = judge_find(j, SEVERITY_FAIL, "ledger", c->inst, c->rec, at);
 	const struct m_post *p = refused_before(j, c);
+	struct finding *f;
+	char step[32] = "";
 
+	if (p)
+		snprintf(step, sizeof(step), "a request of step %d", j->m->insts.v[p->inst].step);
+	if (p && refused_excused(j, c, p, at))
+		return;
+	f = judge_find(j, SEVERITY_FAIL, "ledger", c->inst, c->rec, at);
 	if (!f)
 		return;
 	finding_set(f, f->expected, "completions of accepted requests only");
 	finding_set(f, f->seen, "%s with an unknown wr_id (life %u, request %u)", c->status, c->life, c->seq);
 	if (p)
-		finding_set(f, f->text, "%s: expected %s, seen %s: perhaps of `%s`, whose post was refused (%s)", at, f->expected, f->seen, p->as,
-		            name_of(&names_errno, p->err));
+		finding_set(f, f->text, "%s: expected %s, seen %s: perhaps of %s%s%s, whose post was refused (%s)", at, f->expected, f->seen,
+		            *p->as ? "`" : "", *p->as ? p->as : step, *p->as ? "`" : "", name_of(&names_errno, p->err));
 	else
 		finding_set(f, f->text, "%s: expected %s, seen %s", at, f->expected, f->seen);
 }

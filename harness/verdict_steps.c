@@ -339,6 +339,8 @@ void verdict_check_recover(struct judge *j)
 	}
 }
 
+#define TURNS_MAX 1000000
+
 static bool is_member(const json_t *steps, int n)
 {
 	const json_t *s;
@@ -356,12 +358,14 @@ static unsigned turn_of(const struct judge *j, const struct m_inst *repeat, size
 	const struct m_inst *in = &j->m->insts.v[inst];
 	size_t len = strlen(repeat->iter);
 	const char *rest = in->iter;
+	unsigned long turn;
 
 	if (!is_member(json_object_get(repeat->plan, "steps"), in->step))
 		return 0;
 	if (len && (strncmp(rest, repeat->iter, len) || rest[len] != '.'))
 		return 0;
-	return (unsigned)strtoul(len ? rest + len + 1 : rest, NULL, 10);
+	turn = strtoul(len ? rest + len + 1 : rest, NULL, 10);
+	return turn > TURNS_MAX ? 0 : (unsigned)turn;
 }
 
 static bool counts_as_turn(const struct finding *f)

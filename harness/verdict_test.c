@@ -103,6 +103,7 @@ static const struct row {
 	/* A SUCCESS that is none. */
 	{ "psn-false-success", "fail", { "step 4 (expect): p.a: SUCCESS for `ghost`, but nothing of it there at p.b", "expected wc: every one RETRY_EXC_ERR, seen SUCCESS" } },
 	{ "psn-says-success-and-absent", "fail", { "SUCCESS for `ghost`, but nothing of it there at p.b" } },
+	{ "payload-looked-at-before-its-completion", "pass", { "" } },
 	{ "psn-false-success-in-profile", "deviation", { "the profile's false-success" } },
 	{ "psn-false-success-unseen", "fail", { "likely the profile's false-success, which no run has shown on this kernel (6.1.0-57-amd64, inside its range)" } },
 	{ "psn-false-success-other-kernel", "fail", { "likely the profile's false-success" } },
@@ -579,6 +580,44 @@ static void test_any_record_missing(void)
 	input_release(&in);
 }
 
+/* A field that is missing, or of another sort, is no crash either: each case gets a verdict. */
+static void test_any_field_odd(void)
+{
+	static const char *const odd[] = { NULL, "7", "\"x\"", "[]", "{}", "-1", "\"0xffffffffffffffff\"", "null" };
+	const char *const names[] = { "rnr-pass", "psn-false-success-in-profile", "blocked-as-expected", "repeat-enough-pass" };
+	unsigned judged = 0;
+
+	for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
+		struct input in;
+
+		input_load(names[n], &in);
+		for (size_t i = 0; i < json_array_size(in.records); i++) {
+			json_t *whole = json_array_get(in.records, i), *value;
+			const char *key;
+			size_t k = i % (sizeof(odd) / sizeof(odd[0]));
+
+			json_incref(whole);
+			json_object_foreach(whole, key, value) {
+				json_t *copy = json_deep_copy(whole), *v;
+
+				if (odd[k])
+					json_object_set_new(copy, key, json_loads(odd[k], JSON_DECODE_ANY, NULL));
+				else
+					json_object_del(copy, key);
+				json_array_set_new(in.records, i, copy);
+				v = judge(&in, false);
+				ROW_ASSERT(v && json_str(v, "verdict"), "%s: record %zu, %s", names[n], i, key);
+				json_decref(v);
+				judged++;
+				k = (k + 1) % (sizeof(odd) / sizeof(odd[0]));
+			}
+			json_array_set_new(in.records, i, whole);
+		}
+		input_release(&in);
+	}
+	CU_ASSERT(judged > 1000);
+}
+
 static void test_exit_status(void)
 {
 	static const struct {
@@ -615,6 +654,7 @@ static const struct test_case cases[] = {
 	{ "a pass is told", test_pass_is_told },
 	{ "one thing changed and it passes no more", test_mutations },
 	{ "any record missing", test_any_record_missing },
+	{ "any field odd", test_any_field_odd },
 	{ "exit status", test_exit_status },
 	{ "every verdict has a name", test_names },
 };

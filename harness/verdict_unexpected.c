@@ -115,18 +115,44 @@ static bool cm_routine(const struct judge *j, const struct m_event *ev)
 	return false;
 }
 
+static bool unexpected(const struct judge *j, const struct m_event *ev)
+{
+	return !ev->taken && !m_event_explained(j->m, ev) && !cm_routine(j, ev) && !allowed(j, NULL, ev);
+}
+
+/* The same again in the same step: 0 when an earlier one has been reported for both. */
+static unsigned times(const struct judge *j, const struct m_event *ev)
+{
+	unsigned n = 1;
+
+	for (size_t i = 0; i < j->m->events.n; i++) {
+		const struct m_event *o = &j->m->events.v[i];
+
+		if (o == ev || o->inst != ev->inst || strcmp(o->obj, ev->obj) || strcmp(o->event, ev->event) || !unexpected(j, o))
+			continue;
+		if (o->rec < ev->rec)
+			return 0;
+		n++;
+	}
+	return n;
+}
+
 static void event(struct judge *j, const struct m_event *ev)
 {
+	unsigned n = unexpected(j, ev) ? times(j, ev) : 0;
 	struct finding *f;
+	char again[24] = "";
 
-	if (ev->taken || m_event_explained(j->m, ev) || cm_routine(j, ev) || allowed(j, NULL, ev))
+	if (!n)
 		return;
+	if (n > 1)
+		snprintf(again, sizeof(again), " x %u", n);
 	f = judge_find(j, SEVERITY_FAIL, "unexpected", ev->inst, ev->rec, ev->obj);
 	if (!f)
 		return;
 	finding_set(f, f->expected, "no event that the scenario does not name");
-	finding_set(f, f->seen, "%s", ev->event);
-	finding_set(f, f->text, "%s: unexpected event %s: no expect or allow names it", ev->obj, ev->event);
+	finding_set(f, f->seen, "%s%s", ev->event, again);
+	finding_set(f, f->text, "%s: unexpected event %s%s: no expect or allow names it", ev->obj, ev->event, again);
 }
 
 void verdict_check_unexpected(struct judge *j)
@@ -236,7 +262,8 @@ static void payload(struct judge *j, const struct m_payload *r)
 		if (letter == 'i' || (i >= n && r->intact))
 			continue;
 		c = comp_of_message(j, r, i);
-		if (!c || !c->success || c->qp == M_NONE || strcmp(j->m->qps.v[c->qp].type, "RC"))
+		/* What was looked at before the completion came shows nothing about it. */
+		if (!c || !c->success || c->rec > r->rec || c->qp == M_NONE || strcmp(j->m->qps.v[c->qp].type, "RC"))
 			continue;
 		false_success(j, r, c, letter);
 		return;

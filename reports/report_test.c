@@ -17,6 +17,13 @@
 
 #define DATA "reports/testdata/"
 
+static bool rewrites(void)
+{
+	const char *how = getenv("QPDRILL_GOLDEN");
+
+	return how && !strcmp(how, "write");
+}
+
 static char *render(const char *format, size_t *ret_len)
 {
 	struct report_run run;
@@ -58,7 +65,7 @@ static void test_golden(void)
 
 		snprintf(path, sizeof(path), DATA "golden.%s", formats[i]);
 		seen = render(formats[i], &len);
-		if (getenv("QPDRILL_GOLDEN") && !strcmp(getenv("QPDRILL_GOLDEN"), "write")) {
+		if (rewrites()) {
 			FILE *out = fopen(path, "w");
 
 			CU_ASSERT_PTR_NOT_NULL_FATAL(out);
