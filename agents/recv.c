@@ -113,12 +113,14 @@ void op_post_recv(struct agent *a, struct request *r)
 	struct srq *srq = shared ? (struct srq *)o : NULL;
 	struct error e = { "" };
 	struct queue *q;
+	struct rx before;
 	uint32_t lkey;
 	json_t *f;
 
 	if (!o)
 		return;
 	q = shared ? srq->rq : qp->rq;
+	before = q->rx;
 	if (count < 1 || count > POST_COUNT_MAX) {
 		request_fail(r, -EINVAL, "post_recv: count is %lld, must be 1 to %u", (long long)count, POST_COUNT_MAX);
 		return;
@@ -133,6 +135,8 @@ void op_post_recv(struct agent *a, struct request *r)
 	json_object_set(f, "as", json_object_get(r->body, "as"));
 	json_object_set(f, "by", json_object_get(r->body, "by"));
 	post_record(a, q, &res, f);
+	if (res.accepted == 0) /* receives of this kind there are none */
+		q->rx = before;
 	if (res.err)
 		request_fail_with(r, -res.err, post_reply(&res), "%s: %s: %s", shared ? "ibv_post_srq_recv" : "ibv_post_recv",
 				  o->name, strerror(res.err));

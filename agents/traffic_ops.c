@@ -173,9 +173,11 @@ static int set_up(struct agent *a, const json_t *body, struct traffic *t, struct
 	t->depth = (unsigned)(depth < t->nslots ? depth : t->nslots);
 	if (t->depth == 0)
 		t->depth = 1;
-	t->window = (unsigned)json_int(body, "peer_receives", (json_int_t)q->in_flight) / 2;
-	if (t->window == 0)
-		t->window = 1;
+	/* The same at both ends: what one concludes from a SEND of the other holds only then. */
+	t->window = (unsigned)json_int(body, "peer_receives", (json_int_t)q->in_flight);
+	if (t->window > q->in_flight)
+		t->window = (unsigned)q->in_flight;
+	t->window = t->window / 2 ? t->window / 2 : 1;
 	if (t->rx && t->expect && has_op(t, IBV_WR_SEND)) {
 		if (!q->rx.mr)
 			return error_set(e, -EINVAL, "the peer is to SEND, but no receive was ever posted");

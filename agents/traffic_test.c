@@ -273,6 +273,15 @@ static void test_refused(void)
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i}", "op", "post_recv", "qp", "q", "count", 1), 0);
 	CU_ASSERT_EQUAL(fake.qp->recv_sge, 1);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i}", "op", "post_recv", "qp", "q", "count", 1, "sge", 65), -EINVAL);
+	/* One that was refused leaves no trace: the next is as long as those before. */
+	fake.qp->cap.max_recv_wr = fake.qp->n_received;
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i}", "op", "post_recv", "qp", "q", "count", 1, "size", 16), -ENOMEM);
+	fake.qp->cap.max_recv_wr = 64;
+	CU_ASSERT_EQUAL(prepare_size(256), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:b}", "op", "traffic", "as", "t", "qp", "q", "ops", "SEND", "messages", 1,
+			       "tag", TAG, "peer_tag", PEER_TAG, "background", 1),
+			0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i}", "op", "traffic_stop", "as", "t", "deadline_ns", 1000000), -ETIMEDOUT);
 	/* Its memory goes away between the two, and comes back smaller. */
 	CU_ASSERT_EQUAL(prepare_size(512), 0);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "destroy", "type", "mr", "name", "trf"), 0);
