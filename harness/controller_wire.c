@@ -18,6 +18,7 @@
 #define HELLO_NS (20 * NSEC_PER_SEC)
 #define ANSWER_NS (5 * NSEC_PER_SEC)
 #define EXIT_NS (2 * NSEC_PER_SEC)
+#define REAP_NS (200 * NSEC_PER_MSEC)
 #define PROTOCOL 1
 
 struct ctl_wire {
@@ -171,7 +172,8 @@ void wire_note_end(struct case_run *r)
 	if (!w || !w->ended || w->end_noted)
 		return;
 	w->end_noted = true;
-	proc_poll(&w->proc);
+	/* End of file comes a moment before it can be reaped. */
+	proc_stop(&w->proc, 0, REAP_NS);
 	end_text(w, why, sizeof why);
 	snprintf(text, sizeof text, "the wire died: %s", why);
 	give_up(r, text);
@@ -265,7 +267,8 @@ static int start(struct case_run *r, struct error *e)
 	if (c->wire->hello && json_int(c->wire->hello, "protocol", 0) == PROTOCOL)
 		return 0;
 	c->wire->end_noted = true;
-	proc_poll(&c->wire->proc);
+	if (c->wire->ended)
+		proc_stop(&c->wire->proc, 0, REAP_NS);
 	end_text(c->wire, why, sizeof why);
 	rc = c->wire->hello ? error_set(e, -EPROTO, "the wire speaks protocol %lld, expected %d",
 					(long long)json_int(c->wire->hello, "protocol", 0), PROTOCOL)

@@ -350,6 +350,7 @@ static void on_fault(struct model *m, const struct m_record *r)
 		f->fired = true;
 	} else if (!strcmp(phase, "not_fired")) {
 		f->not_fired = true;
+		f->why = json_str(r->r, "text") ? m_intern(m, json_str(r->r, "text")) : NULL;
 	} else if (!strcmp(phase, "clear")) {
 		f->cleared = true;
 		f->clear_t = r->t;

@@ -121,6 +121,7 @@ struct m_fault {
 	const json_t *at;      /* borrowed from rec_ref */
 	json_t *rec_ref;       /* newest record */
 	json_t *evidence;      /* newest, NULL when none was given */
+	const char *why;       /* it did not fire; NULL */
 	bool injected, fired, not_fired, cleared;
 	uint64_t inject_t, clear_t;
 	size_t inst, rec, clear_rec;
@@ -317,6 +318,7 @@ struct m_match {
 	const char *event;     /* the event, or NULL */
 	const char *state;     /* the QP state, or NULL */
 	const char *returns;   /* what a verb returns, or NULL */
+	const char *refused;   /* the errno of a post that was refused and completed all the same, or NULL */
 	size_t qp;
 	unsigned life;         /* 0: the current one */
 	bool recv;

@@ -284,7 +284,8 @@ void verdict_check_faults(struct judge *j)
 			          text ? ": " : "", text ? text : "");
 		else if ((!f->fired || !f->evidence) && !j->crashed && !j->cut)
 			judge_say(j, SEVERITY_INCONCLUSIVE, "fault", i, f->cleared ? f->clear_rec : f->rec, "",
-			          "fault %s (%s) left no evidence that it fired: what was seen proves nothing", f->as, f->name);
+			          "fault %s (%s) left no evidence that it fired%s%s%s: what was seen proves nothing", f->as, f->name,
+			          f->why ? " (" : "", f->why ? f->why : "", f->why ? ")" : "");
 	}
 }
 
