@@ -95,6 +95,7 @@ void op_cq_hold(struct agent *a, struct request *r);
 void op_cq_ack(struct agent *a, struct request *r);
 void op_poll(struct agent *a, struct request *r);
 void op_srq_create(struct agent *a, struct request *r);
+void op_srq_modify(struct agent *a, struct request *r);
 void op_qp_create(struct agent *a, struct request *r);
 void op_qp_modify(struct agent *a, struct request *r);
 void op_qp_query(struct agent *a, struct request *r);

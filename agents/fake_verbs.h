@@ -50,6 +50,7 @@ static struct {
 	unsigned fail_at;   /* the number of the call that fails with ENOMEM, from 1; 0: none */
 	unsigned post_room; /* requests that the send queue still takes */
 	struct fake_qp *qp; /* the newest */
+	struct fake_srq *srq;
 	struct fake_cq *cq;
 	uint32_t next_key, next_qpn;
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -343,6 +344,41 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	return fake_unmake(qp);
+}
+
+struct fake_srq {
+	struct ibv_srq srq;
+	struct ibv_srq_attr attr;
+};
+
+struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+{
+	struct fake_srq *srq = fake_make(sizeof(*srq));
+
+	if (!srq)
+		return NULL;
+	srq->srq = (struct ibv_srq){ .context = pd->context, .pd = pd };
+	srq->attr = init->attr;
+	fake.srq = srq;
+	return &srq->srq;
+}
+
+int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
+{
+	struct fake_srq *srq = (struct fake_srq *)ibsrq;
+
+	if (mask & IBV_SRQ_LIMIT && attr->srq_limit > srq->attr.max_wr)
+		return EINVAL;
+	if (mask & IBV_SRQ_LIMIT)
+		srq->attr.srq_limit = attr->srq_limit;
+	if (mask & IBV_SRQ_MAX_WR)
+		srq->attr.max_wr = attr->max_wr;
+	return 0;
+}
+
+int ibv_destroy_srq(struct ibv_srq *srq)
+{
+	return fake_unmake(srq);
 }
 
 int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)

@@ -242,6 +242,7 @@ static void post_each(struct agent *a, struct qp *qp, const struct message *m, u
 		res->t_last_ns = now_ns();
 		if (res->err) {
 			res->bad = (int)i;
+			queue_refuse(qp->sq, 1);
 			return;
 		}
 		accept_one(qp, m);
@@ -278,6 +279,7 @@ static void post_chain(struct agent *a, struct qp *qp, const struct message *mes
 		accept_one(qp, messages + i * step);
 		note_accepted(res, list[i].wr_id);
 	}
+	queue_refuse(qp->sq, res->count - accepted);
 	free(sges);
 	free(list);
 }

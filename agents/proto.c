@@ -32,6 +32,7 @@ const struct request_op request_table[] = {
 	{ "cq_ack", op_cq_ack, "acknowledges what was held" },
 	{ "poll", op_poll, "polls a manual completion queue" },
 	{ "srq_create", op_srq_create, "makes a shared receive queue" },
+	{ "srq_modify", op_srq_modify, "changes a shared receive queue's limit or depth" },
 	{ "qp_create", op_qp_create, "makes a queue pair" },
 	{ "qp_modify", op_qp_modify, "moves a queue pair to a state" },
 	{ "qp_query", op_qp_query, "asks the device for a queue pair's attributes" },

@@ -219,6 +219,8 @@ static void finish_modify(struct agent *a, struct verbs_call *call)
 	if (!c->query_err) {
 		queried = qp_attr_json(&c->after, &c->init.cap, qp->qp->qp_num);
 		qp->state = c->after.qp_state;
+		/* The device's last word: some round depths up and do not say so when they make the QP. */
+		qp->cap.max_recv_wr = c->init.cap.max_recv_wr;
 	}
 	new = c->query_err ? "?" : name_of(&names_state, (int)c->after.qp_state);
 	if (!call->err && c->to == IBV_QPS_RESET)

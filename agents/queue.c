@@ -93,6 +93,13 @@ void queue_accept(struct queue *q, uint32_t n, const struct wr *tmpl)
 	q->in_flight += n;
 }
 
+void queue_refuse(struct queue *q, uint32_t n)
+{
+	grow(q, q->next - q->oldest + n);
+	for (uint32_t i = 0; i < n; i++)
+		q->ring[q->next++ & (q->cap - 1)] = (struct wr){ .state = WR_REFUSED };
+}
+
 struct wr *queue_wr(struct queue *q, uint32_t seq)
 {
 	struct wr *wr = &q->ring[seq & (q->cap - 1)];
@@ -144,7 +151,7 @@ enum queue_taken queue_complete(struct queue *q, struct wrid id, struct wr *ret)
 		q->doubled++;
 		return QUEUE_DOUBLE;
 	}
-	if (wr->kind != id.kind)
+	if (wr->state == WR_REFUSED || wr->kind != id.kind)
 		return QUEUE_UNKNOWN;
 	if (wr->state == WR_DISCARDED) { /* it lay in the CQ when its QP was reset or destroyed */
 		wr->state = WR_COMPLETED;

@@ -17,7 +17,7 @@ struct mr;
 struct object;
 struct qp;
 
-enum wr_state { WR_NONE, WR_OUT, WR_COMPLETED, WR_RETIRED, WR_DISCARDED, NUM_WR_STATES };
+enum wr_state { WR_NONE, WR_OUT, WR_COMPLETED, WR_RETIRED, WR_DISCARDED, WR_REFUSED, NUM_WR_STATES };
 
 struct wr {
 	uint64_t index;   /* a traffic's message */
@@ -77,6 +77,9 @@ void queue_begin(struct queue *q, unsigned life);
 uint64_t queue_wr_id(const struct queue *q, enum wrid_kind kind, uint32_t i);
 /* The next n requests were accepted; tmpl is copied for each. */
 void queue_accept(struct queue *q, uint32_t n, const struct wr *tmpl);
+/* The device refused the next n requests. Their numbers are not given again: a device that carries one out all the same would
+ * otherwise answer in the name of another request. A completion of one is QUEUE_UNKNOWN. */
+void queue_refuse(struct queue *q, uint32_t n);
 /* A slot of the ring, or NULL when seq was not posted in this life or is too long ago. */
 struct wr *queue_wr(struct queue *q, uint32_t seq);
 

@@ -103,6 +103,15 @@ int rx_parse(struct agent *a, const json_t *body, const struct rx_keys *k, const
 
 static const struct rx_keys keys = { "mr", "size", "stride", "slots" };
 
+/* The whole queue is what the device made of its depth, as far as there are slots for it. */
+static unsigned rounded_up_by(const struct qp *qp, uint64_t depth, unsigned count)
+{
+	uint64_t more = qp->cap.max_recv_wr > depth ? qp->cap.max_recv_wr - depth : 0, taken = qp->rq->in_flight + count;
+	uint64_t room = qp->rq->rx.slots > taken ? qp->rq->rx.slots - taken : 0;
+
+	return (unsigned)(more < room ? more : room);
+}
+
 void op_post_recv(struct agent *a, struct request *r)
 {
 	bool shared = json_str(r->body, "srq") != NULL;
@@ -130,6 +139,8 @@ void op_post_recv(struct agent *a, struct request *r)
 		request_fail(r, -EINVAL, "post_recv: %s: %s", o->name, e.text);
 		return;
 	}
+	if (qp && json_object_get(r->body, "depth"))
+		res.count += rounded_up_by(qp, json_u64(r->body, "depth", 0), res.count);
 	recv_post_list(a, qp, srq, q, lkey, &res);
 	f = json_pack("{s:s, s:I, s:b}", "op", "RECV", "size", (json_int_t)q->rx.size, "signaled", 1);
 	json_object_set(f, "as", json_object_get(r->body, "as"));

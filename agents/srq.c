@@ -87,3 +87,57 @@ void op_srq_create(struct agent *a, struct request *r)
 	pd->users++;
 	verbs_submit(a, &c->call, json_u64(r->body, "deadline_ns", 0));
 }
+
+struct srq_modify_call {
+	struct verbs_call call;
+	struct ibv_srq *srq;
+	struct ibv_srq_attr attr;
+	int mask;
+};
+
+static void run_modify(struct verbs_call *call)
+{
+	struct srq_modify_call *c = (struct srq_modify_call *)call;
+
+	call->err = ibv_modify_srq(c->srq, &c->attr, c->mask);
+	if (call->err < 0)
+		call->err = errno ? errno : -call->err;
+}
+
+static void finish_modify(struct agent *a, struct verbs_call *call)
+{
+	if (!call->cancelled)
+		verbs_record(a, call, NULL);
+	call->obj->busy = false;
+	verbs_reply(call, NULL);
+	json_decref(call->args);
+	free(call);
+}
+
+void op_srq_modify(struct agent *a, struct request *r)
+{
+	struct object *o = object_need(a, r, OBJECT_SRQ, "name");
+	json_t *set = json_object_get(r->body, "set");
+	struct srq_modify_call *c;
+
+	if (!o)
+		return;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		abort();
+	*c = (struct srq_modify_call){ .call = { .verb = "ibv_modify_srq",
+						 .obj = o,
+						 .req = r,
+						 .run = run_modify,
+						 .finish = finish_modify,
+						 .args = json_pack("{s:O*}", "set", set) },
+				       .srq = ((struct srq *)o)->srq,
+				       .attr = { .max_wr = (uint32_t)json_int(set, "max_wr", 0),
+						 .srq_limit = (uint32_t)json_int(set, "limit", 0) } };
+	if (json_object_get(set, "limit"))
+		c->mask |= IBV_SRQ_LIMIT;
+	if (json_object_get(set, "max_wr"))
+		c->mask |= IBV_SRQ_MAX_WR;
+	o->busy = true;
+	verbs_submit(a, &c->call, json_u64(r->body, "deadline_ns", 0));
+}

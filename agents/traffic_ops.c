@@ -48,7 +48,7 @@ static void fill_quarters(struct agent *a, const struct traffic *t)
 /* Posts what is missing in the queue that feeds the QP. */
 static int top_up(struct agent *a, const json_t *body, struct qp *qp, unsigned *ret_posted, struct error *e)
 {
-	static const struct rx_keys keys = { "recv_mr", "recv_size", "recv_stride", "recv_slots" };
+	static const struct rx_keys first = { "recv_mr", "recv_size", "recv_stride", "recv_slots" }, none = { "", "", "", "" };
 	struct queue *q = qp_recv_queue(qp);
 	struct post_result res = { .count = 0 };
 	uint64_t fit = qp->srq ? qp->srq->depth : qp->cap.max_recv_wr, want;
@@ -59,7 +59,7 @@ static int top_up(struct agent *a, const json_t *body, struct qp *qp, unsigned *
 	*ret_posted = 0;
 	if (json_is_integer(json_object_get(body, "receives")) && json_int(body, "receives", 0) == 0)
 		return 0;
-	rc = rx_parse(a, body, &keys, qp->rx_name, &q->rx, e);
+	rc = rx_parse(a, body, q->rx.mr ? &none : &first, qp->rx_name, &q->rx, e);
 	if (rc == 0)
 		rc = rx_lkey(a, q, &lkey, e);
 	if (rc < 0)

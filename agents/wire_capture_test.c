@@ -171,8 +171,8 @@ static void test_refused(void)
 	struct error e = { "" };
 	uint8_t frame[64] = { 0 };
 
-	CU_ASSERT(wire_capture_open("/nonexistent/wire.pcapng", names, 0, &c, &e) == -ENOENT && c == NULL &&
-		  strstr(e.text, "/nonexistent/"));
+	CU_ASSERT(wire_capture_open("/proc/nonexistent/wire.pcapng", names, 0, &c, &e) == -ENOENT && c == NULL &&
+		  strstr(e.text, "/proc/nonexistent/"));
 	CU_ASSERT(wire_capture_open("/dev/full", names, 0, &c, &e) == 0);
 	wire_capture_begin(c, 0, false, 1, frame, sizeof frame);
 	wire_capture_end(c, NULL);

@@ -299,9 +299,9 @@ static int run_on_terminal(char **argv, struct journal *journal, struct error *e
 
 static int shell_in_guest(const struct input *in, struct session *s, struct error *e)
 {
-	static const char greeting[] = "echo 'In the guest: the host is read-only below a scratch layer. exit ends it.'; exec bash -i";
+	static const char greeting[] = "echo 'In the guest: the host is read-only below a scratch layer. exit ends it.'; exec env PS1='guest:\\w\\$ ' bash --norc -i";
 	const char *term = getenv("TERM"), *env[2] = { NULL }, **words = NULL;
-	struct winsize w = { .ws_row = 24, .ws_col = 80 };
+	struct winsize w;
 	char cwd[PATH_MAX], term_var[128], line[256], **argv = NULL;
 	const struct guest_options o = { .kernel = &s->kernel, .accel = s->accel, .share = s->dir, .boot_file = BOOT_FILE,
 					 .extra_share = in->share ? s->share : NULL, .shell_fd = -1, .err_fd = -1 };
@@ -309,7 +309,8 @@ static int shell_in_guest(const struct input *in, struct session *s, struct erro
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return error_set(e, -ENOTTY, "guest shell wants a terminal; `guest run CMD` does without");
-	ioctl(STDOUT_FILENO, TIOCGWINSZ, &w);
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0 || w.ws_row == 0 || w.ws_col == 0)
+		w = (struct winsize){ .ws_row = 24, .ws_col = 80 };
 	snprintf(term_var, sizeof term_var, "TERM=%s", term ? term : "linux");
 	env[0] = term_var;
 	snprintf(line, sizeof line, "stty rows %u cols %u; %s", w.ws_row, w.ws_col, greeting);

@@ -63,18 +63,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* One case is printed as it is, several as an array. */
-static int print(const struct run_cases *list)
+static void print(const struct run_cases *list)
 {
 	json_t *plans = json_array(), *out;
-	int rc;
 
 	for (size_t i = 0; i < list->n; i++)
 		json_array_append(plans, list->cases[i].plan);
 	out = list->n == 1 ? json_array_get(plans, 0) : plans;
-	rc = json_dumpf(out, stdout, JSON_INDENT(2) | JSON_SORT_KEYS);
+	json_dumpf(out, stdout, JSON_INDENT(2) | JSON_SORT_KEYS);
 	json_decref(plans);
 	putchar('\n');
-	return rc || fflush(stdout) == EOF ? EXIT_ERROR : 0;
 }
 
 int cmd_plan(int argc, char **argv)
@@ -102,13 +100,15 @@ int cmd_plan(int argc, char **argv)
 	if (!rc && in.id)
 		run_cases_select(&list, &in.id, 1);
 	if (!rc && !list.n)
-		rc = error_set(&e, -ENOENT, "%s has no case %s", in.path, in.id ? in.id : "");
+		rc = error_set(&e, -ENOENT, "%s has no case%s%s", in.path, in.id ? " " : "", in.id ? in.id : "");
 	if (!rc)
 		rc = run_cases_plan(&list, &o, &e);
 	if (rc)
 		log_error("%s", e.text);
-	else
-		status = print(&list);
+	else {
+		print(&list);
+		status = 0;
+	}
 	run_cases_release(&list);
 	diag_release(&d);
 	return status;

@@ -59,6 +59,10 @@ int cmd_report(int argc, char **argv)
 
 	command_parse(&argp, argc, argv, &in);
 	rc = report_load(in.dir, &run, &e);
+	if (rc == -ENOENT || rc == -ENOTDIR) {
+		log_error("%s is no run folder: %s", in.dir, e.text);
+		return EXIT_USAGE;
+	}
 	if (!rc) {
 		rc = in.format->write(&run, stdout, isatty(STDOUT_FILENO) && !getenv("NO_COLOR"), &e);
 		report_release(&run);

@@ -47,7 +47,8 @@ static const struct argp_option options[] = {
 	{ "fail-fast", KEY_FAIL_FAST, NULL, 0, "stop after the first case that does not pass", 2 },
 	{ NULL, 0, NULL, 0, "How it is judged and told:", 3 },
 	{ "strict", KEY_STRICT, NULL, 0, "documented deviations of the device are failures", 3 },
-	{ "provider", KEY_PROVIDER, "NAME", 0, "whose profile of deviations applies (default: rxe)", 3 },
+	{ "provider", KEY_PROVIDER, "NAME", 0, "whose profile of deviations applies (default: rxe; none: no deviation is excused)",
+	  3 },
 	{ "out", KEY_OUT, "DIR", 0, "where run folders are made (default: runs)", 3 },
 	{ "keep", KEY_KEEP, NULL, 0, "leave the lab up after a failure and tell how to enter it", 3 },
 	{ "quiet", 'q', NULL, 0, "no progress, only the report", 3 },
@@ -152,9 +153,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->strict = true;
 		break;
 	case KEY_PROVIDER:
+		if (!*arg || strchr(arg, '/'))
+			argp_error(state, "--provider: '%s' is no name of a profile", arg);
 		o->provider = arg;
 		break;
 	case KEY_OUT:
+		if (!*arg)
+			argp_error(state, "--out: which folder?");
 		o->out = arg;
 		break;
 	case KEY_KEEP:

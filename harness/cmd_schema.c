@@ -15,14 +15,13 @@ static const struct argp argp = {
 int cmd_schema(int argc, char **argv)
 {
 	json_t *schema;
-	int rc;
 
 	command_parse(&argp, argc, argv, NULL);
 	schema = scenario_schema();
 	if (!schema)
 		return EXIT_ERROR;
-	rc = json_dumpf(schema, stdout, JSON_INDENT(1) | JSON_SORT_KEYS);
+	json_dumpf(schema, stdout, JSON_INDENT(1) | JSON_SORT_KEYS);
 	putchar('\n');
 	json_decref(schema);
-	return rc ? EXIT_ERROR : 0;
+	return 0;
 }

@@ -307,7 +307,7 @@ static void fill_srq(struct case_run *r, struct ops *ops, struct object *srq, co
 void link_receives(struct case_run *r, struct ops *ops, struct object *qp, const char *by)
 {
 	struct object *srq = ctl_object_find(r, json_str(qp->plan, "srq"));
-	int64_t count = 0;
+	int64_t count = 0, depth;
 
 	if (srq) {
 		fill_srq(r, ops, srq, by);
@@ -318,14 +318,19 @@ void link_receives(struct case_run *r, struct ops *ops, struct object *qp, const
 	if (value_resolve(r, json_object_get(json_object_get(qp->plan, "cap"), "max_recv_wr"), 0, &count, NULL) || count <= 0)
 		return;
 	qp->receives_posted = true;
+	depth = count;
 	/* What the file has posted by itself has its place in the queue, and comes first. */
 	count -= qp->receives_own;
 	if (count <= 0)
 		return;
 	if (faults_hold_receives(r, qp->name))
 		note_kept_back(r, qp, (unsigned)count, by);
-	else
-		ops_add(ops, qp->agent, receive_request(r, qp, count, by));
+	else {
+		json_t *req = receive_request(r, qp, count, by);
+
+		json_object_set_new(req, "depth", json_integer(depth));
+		ops_add(ops, qp->agent, req);
+	}
 }
 
 int link_release_receives(struct case_run *r, struct object *qp, struct error *e)

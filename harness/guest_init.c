@@ -274,9 +274,9 @@ static void name_ports(void)
 	for (const struct dirent *entry; d && (entry = readdir(d));) {
 		char path[300], key[300], dev[300];
 
-		if (entry->d_name[0] == '.')
-			continue;
 		snprintf(path, sizeof path, "/sys/class/virtio-ports/%s/name", entry->d_name);
+		if (entry->d_name[0] == '.' || access(path, R_OK) < 0)
+			continue;
 		char *name = read_file(path);
 
 		name[strcspn(name, "\n")] = '\0';
@@ -351,7 +351,8 @@ static void await_modules(int fd, bool early)
 /* Reaps everything until the one process has ended; the shell beside it is started again each time it ends. */
 static int wait_for(pid_t wanted, const struct boot *b)
 {
-	char *const shell_argv[] = { (char[]){ "/bin/bash" }, (char[]){ "-l" }, NULL };
+	/* Without the user's own start-up files: they may take long here, and mean another machine. */
+	char *const shell_argv[] = { (char[]){ "/bin/bash" }, (char[]){ "--norc" }, (char[]){ "-i" }, NULL };
 	pid_t shell = b->shell ? run_on("/dev/ttyS1", b, shell_argv) : -1;
 	int status;
 
@@ -392,6 +393,7 @@ int main(void)
 	setenv("HOME", "/root", 1);
 	setenv("LANG", "C.UTF-8", 1);
 	setenv("QPDRILL_GUEST", "1", 1);
+	setenv("PS1", "guest:\\w\\$ ", 1);
 	setenv("QPDRILL_STATE", "/run/qpdrill", 1);
 	read_boot_file(&b);
 	mount_shares(&b);

@@ -151,44 +151,59 @@ static bool kvm_boots(const struct guest_kernel *k)
 	return ok;
 }
 
-static json_t *probe_key(const struct guest_kernel *k)
+/* The boot of this machine, QEMU and kernel that an answer holds for. */
+static char *probe_key(const struct guest_kernel *k, char boot_id[64])
 {
-	char boot_id[64] = "", qemu[64];
+	char qemu[64], *key = NULL;
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, boot_id, sizeof boot_id - 1) : 0;
+	ssize_t n = fd >= 0 ? read(fd, boot_id, 63) : 0;
 
 	if (fd >= 0)
 		close(fd);
 	boot_id[n > 0 ? n : 0] = '\0';
 	boot_id[strcspn(boot_id, "\n")] = '\0';
-	return json_sprintf("%s %s %s", boot_id, guest_qemu_version(qemu, sizeof qemu), k->key);
+	return asprintf(&key, "%s %s %s", boot_id, guest_qemu_version(qemu, sizeof qemu), k->key) < 0 ? NULL : key;
+}
+
+static json_t *known_answers(const char *path, const char *boot_id)
+{
+	struct error ignored;
+	json_t *known = NULL, *value;
+	const char *key;
+	void *next;
+
+	if (!path || json_load(path, &known, &ignored) < 0 || !json_is_object(known)) {
+		json_decref(known);
+		return json_object();
+	}
+	json_object_foreach_safe(known, next, key, value)
+		if (strncmp(key, boot_id, strlen(boot_id)) != 0)
+			json_object_del(known, key);
+	return known;
 }
 
 static const char *probe(const struct guest_kernel *k)
 {
 	struct error ignored;
-	char *cache = NULL, *path = NULL;
-	json_t *known = NULL, *key = probe_key(k);
-	const char *accel;
+	char *cache = NULL, *path = NULL, boot_id[64], *key = probe_key(k, boot_id);
 
 	if (data_cache(&cache, &ignored) == 0 && asprintf(&path, "%s/accel.json", cache) < 0)
 		path = NULL;
-	if (path && json_load(path, &known, &ignored) == 0 && json_equal(json_object_get(known, "key"), key)) {
-		accel = json_bool(known, "kvm", false) ? "kvm" : "tcg";
-	} else {
+	json_t *known = known_answers(path, boot_id), *answer = key ? json_object_get(known, key) : NULL;
+	bool kvm = json_is_true(answer);
+
+	if (!answer) {
 		log_info("guest: trying whether /dev/kvm boots a kernel (up to %d s, once)", (int)(PROBE_TIMEOUT_NS / NSEC_PER_SEC));
-		accel = kvm_boots(k) ? "kvm" : "tcg";
-		log_info("guest: %s", accel[0] == 'k' ? "it does: KVM" : "it does not: emulation (tcg)");
-		json_decref(known);
-		known = json_pack("{s:O,s:b}", "key", key, "kvm", accel[0] == 'k');
-		if (path && known && json_save(path, known, &ignored) < 0)
+		kvm = kvm_boots(k);
+		log_info("guest: %s", kvm ? "it does: KVM" : "it does not: emulation (tcg)");
+		if (key && json_object_set_new(known, key, json_boolean(kvm)) == 0 && path && json_save(path, known, &ignored) < 0)
 			log_debug("%s", ignored.text);
 	}
 	json_decref(known);
-	json_decref(key);
 	free(path);
 	free(cache);
-	return accel;
+	free(key);
+	return kvm ? "kvm" : "tcg";
 }
 
 int guest_accel(const char *wanted, const struct guest_kernel *k, const char **ret, struct error *e)

@@ -68,9 +68,9 @@ static void files(void)
 	CU_ASSERT_EQUAL(json_load(path, &out, &e), -EBADMSG);
 	CU_ASSERT_PTR_NULL(out);
 	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, ":2:"));
-	CU_ASSERT_EQUAL(json_load("/nonexistent/file", &out, &e), -ENOENT);
-	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "/nonexistent/file"));
-	CU_ASSERT_EQUAL(json_save("/nonexistent/file", json_null(), &e), -ENOENT);
+	CU_ASSERT_EQUAL(json_load("/proc/nonexistent/file", &out, &e), -ENOENT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "/proc/nonexistent/file"));
+	CU_ASSERT_EQUAL(json_save("/proc/nonexistent/file", json_null(), &e), -ENOENT);
 }
 
 static void lines(void)

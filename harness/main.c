@@ -2,10 +2,12 @@
 #include "commands.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "log.h"
 
@@ -42,10 +44,27 @@ static void print_help(FILE *out)
 	      out);
 }
 
+static const struct command *find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+/* `help COMMAND` is `COMMAND --help`. */
 static int cmd_help(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
+	const struct command *c = argc > 1 && argv[1][0] != '-' ? find(argv[1]) : NULL;
+	char option[] = "--help", *args[] = { argv[argc > 1], option, NULL };
+
+	if (argc > 1 && argv[1][0] != '-' && !c) {
+		log_error("there is no command '%s'", argv[1]);
+		print_help(stderr);
+		return EXIT_USAGE;
+	}
+	if (c && c->fn != cmd_help)
+		return c->fn(2, args);
 	print_help(stdout);
 	return 0;
 }
@@ -60,24 +79,46 @@ void command_parse(const struct argp *argp, int argc, char **argv, void *input)
 	argp_parse(argp, argc, argv, 0, NULL, input);
 }
 
+/* With 0, 1 or 2 closed, the next file opened would become standard input, output or error. Nothing can be written to
+ * this output, so that what should have gone there is an error as before; lost progress is none. */
+static void hold_standard_files(void)
+{
+	static const int modes[] = { O_RDONLY, O_RDONLY, O_WRONLY };
+
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) != fd)
+			_exit(EXIT_ERROR);
+}
+
+/* What could not be printed is an error, whichever command it was. */
+static int ended(int status)
+{
+	if ((fflush(stdout) == EOF || ferror(stdout)) && status == 0) {
+		log_error("standard output: %s", strerror(errno));
+		return EXIT_ERROR;
+	}
+	return status;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
+	const struct command *c = find(name);
 
+	hold_standard_files();
 	log_init("qpdrill", false);
 	/* An agent or a pager that goes away is an error of a write, not our end. */
 	signal(SIGPIPE, SIG_IGN);
 	if (!strcmp(name, "--version")) {
 		puts("qpdrill " QPDRILL_VERSION);
-		return 0;
+		return ended(0);
 	}
 	if (!strcmp(name, "--help") || !strcmp(name, "-h")) {
 		print_help(stdout);
-		return 0;
+		return ended(0);
 	}
-	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		if (!strcmp(commands[i].name, name))
-			return commands[i].fn(argc - 1, argv + 1);
+	if (c)
+		return ended(c->fn(argc - 1, argv + 1));
 	if (*name)
 		log_error("there is no command '%s'", name);
 	print_help(stderr);

@@ -38,13 +38,14 @@ static const char *const psn_halves[] = { "lower", "upper", NULL };
 static const char *const wrong_keys[] = { "wrong", "old", NULL };
 static const char *const checks[] = { "unexpected", "ledger", "cause-first", "state", "payload", "time", NULL };
 
-#define VALUES 4
+#define VALUES 5
 /* Everything that narrows an entry. `spec`, `event`, `state` and `returns` (of a verb) are the value that the specification wants. */
 static const struct field when_fields[] = {
 	{ .key = "spec", .kind = VALUE_NAME, .names = &names_status },
 	{ .key = "event", .kind = VALUE_NAME, .names = &names_event },
 	{ .key = "state", .kind = VALUE_NAME, .names = &names_state },
 	{ .key = "returns", .kind = VALUE_NAME, .names = &names_errno },
+	{ .key = "refused", .kind = VALUE_NAME, .names = &names_errno }, /* a post that was: no completion may follow */
 	{ .key = "queue", .kind = VALUE_ENUM, .values = sides },
 	{ .key = "at", .kind = VALUE_ENUM, .values = roles },
 	{ .key = "op", .kind = VALUE_NAMES, .names = &names_op },
@@ -228,12 +229,12 @@ static void check_entry(struct reader *r, const struct ynode *n, const json_t *e
 	for (const struct field *f = when_fields; f < when_fields + VALUES; f++) {
 		if (!json_object_get(when, f->key))
 			continue;
-		names = f->names;
+		names = !strcmp(f->key, "refused") ? &names_status : f->names;
 		spec = json_str(when, f->key);
 		values++;
 	}
 	if (values != 1) {
-		complain(r, n, "spec, event, state or returns", "`when` names exactly one value that the specification wants, not %d", values);
+		complain(r, n, "spec, event, state, returns or refused", "`when` names exactly one value that the specification wants, not %d", values);
 		return;
 	}
 	if (!device || !spec)

@@ -98,7 +98,7 @@ bool m_profile_applies(const struct model *m, const json_t *entry, const struct 
 	const struct m_qp *q = what->qp != M_NONE ? &m->qps.v[what->qp] : NULL;
 
 	if (!q || !same(when, "spec", what->spec) || !same(when, "event", what->event) || !same(when, "state", what->state) ||
-	    !same(when, "returns", what->returns))
+	    !same(when, "returns", what->returns) || !same(when, "refused", what->refused))
 		return false;
 	if (!is(when, "queue", what->recv ? "recv" : "send") || !is(when, "type", q->type) ||
 	    !is(when, "at", role_of(m, what->qp, what->life ? what->life : q->life)))

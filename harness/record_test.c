@@ -97,13 +97,13 @@ static void a_full_disk_stays_an_error(void)
 
 static void an_impossible_path_is_named(void)
 {
-	struct recorder_options o = { .path = "/nonexistent/x.jsonl", .clk = "c" };
+	struct recorder_options o = { .path = "/proc/nonexistent/x.jsonl", .clk = "c" };
 	struct recorder *r = NULL;
 	struct error e = { "" };
 
 	CU_ASSERT_EQUAL(recorder_open(&o, &r, &e), -ENOENT);
 	CU_ASSERT_PTR_NULL(r);
-	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "/nonexistent/x.jsonl"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "/proc/nonexistent/x.jsonl"));
 }
 
 static void the_clock_domain_is_stable(void)

@@ -338,10 +338,11 @@ static void settle_rest(struct run *r)
 
 		if (c->judged)
 			continue;
-		if (r->stop)
-			settle_unrun(r, c, VERDICT_ERROR, "not run: interrupted");
-		else if (r->stopped_early)
+		/* With --keep the signal that ends a kept lab is the ordinary end. */
+		if (r->stopped_early)
 			settle_unrun(r, c, VERDICT_SKIP, "not run: an earlier case failed (--fail-fast or --keep)");
+		else if (r->stop)
+			settle_unrun(r, c, VERDICT_ERROR, "not run: interrupted");
 		else {
 			snprintf(why, sizeof(why), "not run: %s", r->broken.text[0] ? r->broken.text : "the lab ended before it");
 			settle_unrun(r, c, VERDICT_ERROR, why);
@@ -392,14 +393,14 @@ static int run_prepared(struct run *r, FILE *out)
 		rc = choose_executor(r, &e);
 	if (!rc && r->n_queue)
 		rc = execute(r, &e);
-	if (rc && !r->stop)
+	if (rc && !r->stop && !r->stopped_early)
 		note_broken(r, rc, &e);
 	settle_rest(r);
 	progress_clear(&r->progress);
 	if (r->broken.text[0])
 		log_error("%s", r->broken.text);
 	status = verdict_exit_status(r->counts);
-	if (r->stop || (r->broken.text[0] && status != EXIT_FAILED))
+	if ((r->stop && !r->stopped_early) || (r->broken.text[0] && status != EXIT_FAILED))
 		status = EXIT_ERROR;
 	return finish(r, out, status);
 }
@@ -416,7 +417,7 @@ static int load(struct run *r, struct error *e)
 		fputs(d.text, stderr);
 	diag_release(&d);
 	if (rc)
-		return EXIT_USAGE;
+		return rc == -ENODATA ? EXIT_ERROR : EXIT_USAGE;
 	before = r->cases.n;
 	run_cases_select(&r->cases, o->select, o->n_select);
 	if (!r->cases.n) {

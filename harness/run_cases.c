@@ -14,6 +14,9 @@ static int load_path(const char *path, struct run_cases *list, struct diag *d, s
 
 	if (rc)
 		return rc;
+	/* A path that stands for nothing is a mistake even where others stand for something. */
+	if (!n)
+		rc = error_set(e, -ENODATA, "no scenario to run: there is no *.yaml below %s", path);
 	for (size_t i = 0; !rc && i < n; i++) {
 		struct scenario *grown = reallocarray(list->scenarios, list->n_scenarios + 1, sizeof(*grown));
 

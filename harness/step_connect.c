@@ -127,21 +127,39 @@ static int add_modify(struct case_run *r, struct ops *ops, struct object *qp, co
 	return 0;
 }
 
+static json_t *srq_request(struct case_run *r, const struct object *srq, const json_t *step)
+{
+	json_t *set = json_object(), *value;
+	const char *key;
+
+	json_object_foreach(json_object_get(step, "set"), key, value) {
+		int64_t n;
+
+		if (value_resolve(r, value, 0, &n, NULL) == 0)
+			json_object_set_new(set, key, json_integer(n));
+	}
+	return json_pack("{s:s,s:s,s:o}", "op", "srq_modify", "name", srq->name, "set", set);
+}
+
 int step_modify_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e)
 {
-	const json_t *at = json_object_get(step, "at"), *name;
+	json_t *qps = json_array();
+	const json_t *name;
 	struct ends ends = { NULL, 0 };
 	size_t i;
 	int rc;
 
-	json_array_foreach(at, i, name) {
+	json_array_foreach(json_object_get(step, "at"), i, name) {
 		const struct object *o = ctl_object_find(r, json_string_value(name));
 
 		if (o && o->type == OBJECT_SRQ)
-			return error_set(e, -EPROTO, "modify of SRQ %s: not in this build", o->name);
+			ops_add(ops, o->agent, srq_request(r, o, step));
+		else
+			json_array_append(qps, (json_t *)name);
 	}
 	payload_settle(r, 0);
-	rc = ends_of_names(r, at, &ends, e);
+	rc = json_array_size(qps) ? ends_of_names(r, qps, &ends, e) : 0;
+	json_decref(qps);
 	for (i = 0; !rc && i < ends.n; i++)
 		rc = add_modify(r, ops, ends.qp[i], step, e);
 	ends_free(&ends);

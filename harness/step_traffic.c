@@ -12,6 +12,20 @@
 #define TRAFFIC_DEFAULT_NS (20 * NSEC_PER_SEC)
 #define TAG_ITERATIONS 4096
 
+/* Where the receives of a queue go that has not had any: one with `fill: none`, for example. */
+static void name_receives(struct case_run *r, const struct object *qp, json_t *req)
+{
+	const struct object *srq = ctl_object_find(r, json_str(qp->plan, "srq"));
+	int64_t bytes = json_int(srq ? srq->plan : NULL, "bytes", json_int(r->plan, "msg_bytes", 64));
+	const char *mr = srq ? json_str(srq->plan, "mr") : NULL;
+
+	if (!mr)
+		return;
+	json_object_set_new(req, "recv_mr", json_string(mr));
+	json_object_set_new(req, "recv_size", json_integer(bytes));
+	json_object_set_new(req, "recv_stride", json_integer((bytes + 63) / 64 * 64));
+}
+
 static json_t *prepare_request(struct case_run *r, const struct object *qp, const struct traffic_spec *spec, uint32_t tag)
 {
 	json_t *req = json_pack("{s:s,s:s,s:s,s:I,s:I,s:o}", "op", "traffic_prepare", "as", spec->as, "qp", qp->name, "size",
@@ -19,6 +33,7 @@ static json_t *prepare_request(struct case_run *r, const struct object *qp, cons
 
 	if (faults_hold_receives(r, qp->name))
 		json_object_set_new(req, "receives", json_integer(0));
+	name_receives(r, qp, req);
 	return req;
 }
 

@@ -90,6 +90,8 @@ static const struct row {
 	/* The account. */
 	{ "double-completion", "fail", { "seen a second one (WR_FLUSH_ERR) for request 2 of life 1" } },
 	{ "unknown-wr-id", "fail", { "unknown wr_id" } },
+	{ "refused-send-completes", "fail", { "perhaps of `too_early`, whose post was refused (EINVAL)" } },
+	{ "refused-send-completes-in-profile", "deviation", { "runs-later" } },
 	{ "missing-completion", "fail", { "WR_FLUSH_ERR" } },
 	{ "out-of-order", "fail", { "p.a.recv: expected completions in posting order" } },
 	{ "former-life", "fail", { "p.b.recv: expected no completion of life 1 after the QP went to RESET, seen WR_FLUSH_ERR for request 3 of life 1" } },

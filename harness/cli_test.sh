@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What a pipeline sees of the program without a lab: exit statuses, and where its messages go. Prints `ok NAME` or `not ok NAME`.
+# usage: BUILD=build harness/cli_test.sh
+set -u -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+build=${BUILD:-$PWD/build}
+case $build in /*) ;; *) build=$PWD/$build ;; esac
+work=$(mktemp -d "${TMPDIR:-/tmp}/qd-cli-test.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+export QPDRILL_STATE=$work/state
+mkdir "$work/empty"
+printf 'not: [a scenario\n' >"$work/faulty.yaml"
+
+good=scenarios/receive/rnr-retry-exceeded.yaml
+q() { "$build/qpdrill" "$@"; }
+
+# status | what standard error must hold (a fixed string; - for nothing at all) | the arguments and redirections
+rows="
+2|usage: qpdrill COMMAND|
+0|-|help
+0|-|--help
+0|-|help run
+2|there is no command 'nope'|help nope
+0|-|--version
+2|there is no command 'nope'|nope
+2|there is no command '--nope'|--nope
+2|unrecognized option|run --nope
+2|which scenarios|run
+2|No such file|run $work/absent
+2|No such file|check $work/absent
+2|No such file|plan $work/absent
+2|No such file|judge $work/absent
+2|No such file|report $work/absent
+2|no run folder|report $work/empty
+2|neither a case folder nor a run folder|judge $work/empty
+2|1 mistake|run $work/faulty.yaml
+2|faulty.yaml:|check $work/faulty.yaml
+2|no scenario files|check $work/empty
+3|no *.yaml below|run $work/empty
+3|no *.yaml below $work/empty|run $good $work/empty
+3|--select matches none|run $good --select nothing
+2|'nope' is no attribute|run $good --set qp.nope=1
+2|allowed are 0 to 31|run $good --set qp.timeout=99
+2|wanted is qp.|run $good --set qp
+2|'garbage' is no number|run $good --seed garbage
+2|'-1' is no number|run $good --seed -1
+2|'0' is no number|run $good --repeat 0
+2|none of auto, guest, rxe|run $good --lab nope
+2|none of auto, kvm, tcg|run $good --accel nope
+2|cannot be split|run $good --launch ''
+2|which folder|run $good --out ''
+2|no name of a profile|run $good --provider ../rxe
+3|cannot make the folder|run $good --out /dev/null/x
+2|there is no 'nope'|report --format nope $work/empty
+2|nothing to list|list nope
+2|Too many arguments|clean now
+2|shell, run or prepare|guest
+2|which command|guest run
+0|-|list faults
+3|standard output: No space left|list faults >/dev/full
+3|standard output: No space left|check scenarios >/dev/full
+3|standard output: No space left|plan $good >/dev/full
+3|standard output: No space left|schema >/dev/full
+3|standard output: No space left|help >/dev/full
+3|standard output: Bad file|list faults >&-
+0|-|list faults <&- 2>&-
+"
+
+while IFS='|' read -r status wanted args; do
+	[ -n "$status" ] || continue
+	eval "q $args" >"$work/out" 2>"$work/err" </dev/null
+	seen=$?
+	if [ "$seen" -ne "$status" ]; then
+		echo "not ok qpdrill $args: status $seen, not $status"
+	elif [ "$wanted" = - ] && [ -s "$work/err" ]; then
+		echo "not ok qpdrill $args: something on standard error"
+	elif [ "$wanted" != - ] && ! grep -qF -- "$wanted" "$work/err"; then
+		echo "not ok qpdrill $args: standard error does not say: $wanted"
+	else
+		echo "ok qpdrill ${args//"$work"/DIR}"
+		continue
+	fi
+	sed 's/^/# /' "$work/err" >&2
+done <<<"$rows"
+
+# The next file that the program opens must not become its standard output.
+q check scenarios >&- 2>"$work/err"
+if [ $? -eq 3 ]; then echo 'ok closed standard output is told'; else echo 'not ok closed standard output is told'; fi
+if [ "$(q help run)" = "$(q run --help)" ]; then echo 'ok help COMMAND is COMMAND --help'; else echo 'not ok help COMMAND is COMMAND --help'; fi
