@@ -54,6 +54,16 @@ static void on_reply(struct ctl_wire *w, json_t *value)
 	log_debug("wire: a late answer to request %lld", (long long)id);
 }
 
+/* `n` numbers a case's records: a packet's number in the capture is kept beside it. */
+static void note_record(struct case_run *r, const struct ctl_wire *w, json_t *rec)
+{
+	json_t *n = json_object_get(rec, "n");
+
+	if (n)
+		json_object_set(rec, "packet", n);
+	case_note(r, "wire", json_str(w->hello, "clk"), json_incref(rec));
+}
+
 static void on_json(void *user, json_t *value)
 {
 	struct ctl_wire *w = user;
@@ -64,7 +74,7 @@ static void on_json(void *user, json_t *value)
 	if ((part = json_object_get(value, "recs"))) {
 		json_array_foreach(part, i, rec)
 			if (r)
-				case_note(r, "wire", json_str(w->hello, "clk"), json_incref(rec));
+				note_record(r, w, rec);
 	} else if ((part = json_object_get(value, "hello"))) {
 		json_decref(w->hello);
 		w->hello = json_incref(part);

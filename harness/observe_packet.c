@@ -51,7 +51,7 @@ void m_on_packet(struct model *m, const struct m_record *r)
 		.transmission = json_int(r->r, "transmission", 1),
 		.count = json_int(r->r, "count", 1),
 		.syndrome = (int)json_int(r->r, "syndrome", -1),
-		.n = json_int(r->r, "n", 0),
+		.n = json_int(r->r, "packet", 0),
 		.late = json_bool(r->r, "late", false),
 		.touched = json_array_size(json_object_get(r->r, "rules")) > 0,
 		.dest_qpn = json_int(r->r, "dest_qpn", -1),

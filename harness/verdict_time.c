@@ -120,6 +120,12 @@ static const struct m_packet *shown_start(const struct judge *j, const struct ti
 	return first;
 }
 
+/* How much earlier than it came by a packet may have been sent, on this machine. */
+static uint64_t lateness(const struct judge *j, uint64_t came_ns, uint64_t posted_ns)
+{
+	return came_ns - posted_ns < j->m->late_max_ns ? came_ns - posted_ns : j->m->late_max_ns;
+}
+
 static uint64_t above(uint64_t floor_ns, uint64_t ns)
 {
 	return floor_ns > ns ? floor_ns - ns : 0;
@@ -219,8 +225,9 @@ static void first_error(struct judge *j, const struct m_comp *c)
 	t.attr = judge_attr_at(j, c->qp, c->rec);
 	t.peer_attr = judge_attr_at(j, peer, c->rec);
 	start = t.detection == DETECTION_SILENT ? shown_start(j, &t) : NULL;
+	/* It was sent no later than it came by. */
 	if (start)
-		t.low_start = start->t;
+		t.low_start = start->t - lateness(j, start->t, t.p->t);
 	t.w = plan_window(t.detection, t.attr, t.peer_attr, start != NULL);
 	if (t.w.never) {
 		judge_say(j, SEVERITY_FAIL, "time", c->inst, c->rec, judge_qp(j, c->qp),
