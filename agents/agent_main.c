@@ -22,6 +22,9 @@ static int move_stdio(int *ret_rfd, int *ret_wfd)
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		return -errno;
 	close(null);
+	/* What a library printed before main may have no end of line: it is not to swallow the hello. */
+	if (write(wfd, "\n", 1) != 1)
+		return -errno;
 	*ret_rfd = rfd;
 	*ret_wfd = wfd;
 	return 0;
@@ -34,6 +37,7 @@ int main(int argc, char **argv)
 	struct error e;
 	int rfd = -1, wfd = -1, rc;
 
+	signal(SIGPIPE, SIG_IGN);
 	rc = move_stdio(&rfd, &wfd);
 	log_init("qpdrill-agent", false);
 	if (rc < 0) {
@@ -44,7 +48,6 @@ int main(int argc, char **argv)
 		log_error("%s: takes no arguments; it speaks JSON lines on stdin and stdout (harness/formats.md)", argv[1]);
 		return 2;
 	}
-	signal(SIGPIPE, SIG_IGN);
 	rc = sd_event_new(&loop);
 	if (rc < 0) {
 		log_error("no event loop: %s", strerror(-rc));

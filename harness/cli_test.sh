@@ -87,4 +87,10 @@ done <<<"$rows"
 # The next file that the program opens must not become its standard output.
 q check scenarios >&- 2>"$work/err"
 if [ $? -eq 3 ]; then echo 'ok closed standard output is told'; else echo 'not ok closed standard output is told'; fi
+# Printed before main, without an end of line: as a provider's constructor may.
+if (printf 'no end of line'; exec "$build/qpdrill-agent" </dev/null) 2>"$work/err" | sed -n 2p | grep -q '^{.*"hello"'; then
+	echo "ok the agent's hello is a line of its own"
+else
+	echo "not ok the agent's hello is a line of its own"
+fi
 if [ "$(q help run)" = "$(q run --help)" ]; then echo 'ok help COMMAND is COMMAND --help'; else echo 'not ok help COMMAND is COMMAND --help'; fi

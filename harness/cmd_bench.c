@@ -367,7 +367,7 @@ static void put_away(struct bench *b)
 	const char *const rm[] = { "rm", "-rf", b->dir, NULL };
 	struct error ignored;
 
-	if (b->dir_id && proc_run((char *const *)(uintptr_t)rm, 20 * NSEC_PER_SEC, NULL, &ignored) == 0)
+	if (b->dir_id && proc_run((char *const *)rm, 20 * NSEC_PER_SEC, NULL, &ignored) == 0)
 		journal_done(b->journal, b->dir_id);
 	journal_close(b->journal);
 	guest_kernel_release(&b->kernel);

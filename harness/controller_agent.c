@@ -380,7 +380,7 @@ static bool judge_release(struct case_run *r, struct ctl_agent *a, const struct 
 	const json_t *left = q && q->reply ? json_object_get(q->reply, "left") : NULL;
 	char *names;
 
-	if (a->ended)
+	if (a->ended || !a->hello)
 		return false;
 	if (!q || !q->done) {
 		refuse_release(r, a, "did not let go of its objects in time");

@@ -269,6 +269,23 @@ static void a_banner_before_the_hello_is_chatter(void)
 	controller_done(c);
 }
 
+/* Then nothing of the case was tried: no finding on an agent that died, none on what it left. */
+static void an_agent_that_never_comes_is_an_error_of_the_setup(void)
+{
+	const char *const launch[] = { "sh", "-c", "echo no such host; exit 3", "--", NULL };
+	struct controller *c = controller_of("good", launch);
+	struct error e = { "" };
+	json_t *records;
+
+	CU_ASSERT_NOT_EQUAL(run(c, plan_of("[" CONNECT "]", 20 * NSEC_PER_SEC), &records, &e), 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "ended before its hello: exit status 3"));
+	CU_ASSERT_STRING_EQUAL(outcome_of(records, 0), "error");
+	CU_ASSERT_PTR_NULL(find_kind(records, "lost", "agent"));
+	CU_ASSERT_PTR_NULL(find_kind(records, "residue", "agent"));
+	json_decref(records);
+	controller_done(c);
+}
+
 static void garbage_after_the_hello_is_recorded(void)
 {
 	struct controller *c = controller_of("garbage", NULL);
@@ -424,6 +441,7 @@ static const struct {
 	{ "a case runs to its end", a_case_runs_to_its_end },
 	{ "the link's MTU is no residue", the_links_mtu_is_no_residue },
 	{ "a banner before the hello is chatter", a_banner_before_the_hello_is_chatter },
+	{ "an agent that never comes is an error of the setup", an_agent_that_never_comes_is_an_error_of_the_setup },
 	{ "garbage after the hello is recorded", garbage_after_the_hello_is_recorded },
 	{ "a refused verb is an outcome", a_refused_verb_is_an_outcome },
 	{ "an agent that dies is recorded and the case goes on", an_agent_that_dies_is_recorded_and_the_case_goes_on },

@@ -14,6 +14,8 @@
 #include "names.h"
 #include "units.h"
 
+#define REAP_NS (200 * NSEC_PER_MSEC)
+
 void case_note(struct case_run *r, const char *src, const char *clk, json_t *rec)
 {
 	json_t *note = json_pack("{s:s,s:s*,s:o}", "src", src, "clk", clk, "rec", rec);
@@ -116,9 +118,12 @@ static void note_ends(struct case_run *r)
 	for (a = r->c->agents; a; a = a->next) {
 		if (!a->name[0] || !a->ended || a->end_noted)
 			continue;
-		/* End of file comes a moment before the process can be reaped: its status is worth a short look. */
-		proc_poll(&a->proc);
+		/* End of file comes a moment before the process can be reaped: its status is worth a short wait. */
+		proc_wait(&a->proc, REAP_NS);
 		a->end_noted = true;
+		/* Before its hello it took no part in the case: whoever waits for the hello has an error to tell. */
+		if (!a->hello)
+			continue;
 		ctl_objects_lost(r, a->name);
 		note_death(r, a->name, agent_end_text(a, why, sizeof why));
 	}

@@ -94,7 +94,7 @@ static void measure_spawns(struct inner *in, int n)
 		uint64_t begin = now_ns();
 		struct error e;
 
-		if (proc_run((char *const *)(uintptr_t)argv, 10 * NSEC_PER_SEC, NULL, &e) == 0)
+		if (proc_run((char *const *)argv, 10 * NSEC_PER_SEC, NULL, &e) == 0)
 			json_array_append_new(list, json_integer((json_int_t)(now_ns() - begin)));
 	}
 	tell(in, json_pack("{s:o}", "spawn_ns", list));
@@ -163,20 +163,6 @@ static int serve(struct inner *in, sd_event *loop)
 	}
 }
 
-/* The guest's first program loads what we are for while we start. */
-static void await_modules(void)
-{
-	const char *text = getenv("QD_MODULES_FD");
-	int fd = text ? (int)strtol(text, NULL, 10) : -1;
-	char drop[16];
-
-	while (fd >= 0 && read(fd, drop, sizeof drop) > 0)
-		;
-	if (fd >= 0)
-		close(fd);
-	unsetenv("QD_MODULES_FD");
-}
-
 /* inner.json, as the outer controller wrote it for this boot. */
 static const char **launch_of(const json_t *options)
 {
@@ -238,7 +224,6 @@ int executor_inner(const char *run_dir, const char *channel, struct error *e)
 		.user = &in,
 	};
 
-	await_modules();
 	rc = executor_lane_open(loop, &lo, &in.lane, e);
 	if (rc < 0) {
 		tell(&in, json_pack("{s:s}", "error", e->text));

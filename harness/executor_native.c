@@ -59,7 +59,7 @@ static int native_run(sd_event *loop, const struct executor_case *cases, size_t 
 		o->on_environment(o->user, env);
 		json_decref(env);
 	}
-	for (size_t i = 0; i < n && go_on && !stopped((void *)(uintptr_t)o); i++) {
+	for (size_t i = 0; i < n && go_on && !stopped((void *)o); i++) {
 		uint64_t begin = now_ns();
 		struct error broken = { "" };
 
@@ -73,11 +73,11 @@ static int native_run(sd_event *loop, const struct executor_case *cases, size_t 
 			told = true;
 		}
 	}
-	if (o->keep && !go_on && !stopped((void *)(uintptr_t)o)) {
+	if (o->keep && !go_on && !stopped((void *)o)) {
 		log_info("the lab stays up: links and devices of this run are there (ip link; rdma link), the agents are attached. Ctrl-C ends it");
-		loop_wait(loop, stopped, (void *)(uintptr_t)o, UINT64_MAX);
+		loop_wait(loop, stopped, (void *)o, UINT64_MAX);
 	}
-	if (go_on && stopped((void *)(uintptr_t)o))
+	if (go_on && stopped((void *)o))
 		rc = error_set(e, -EINTR, "interrupted");
 	executor_lane_close(lane);
 	return rc;

@@ -399,7 +399,7 @@ int main(void)
 	mount_shares(&b);
 	name_ports();
 	if (b.port)
-		b.argv[b.argc++] = (char *)(uintptr_t)(port(b.port) ?: "/dev/null");
+		b.argv[b.argc++] = (char *)(port(b.port) ?: "/dev/null");
 	if (b.argc == 0) {
 		puts("guest: the boot file names nothing to run");
 		power_off();

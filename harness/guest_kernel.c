@@ -40,16 +40,16 @@ int guest_kernel_find(const char *image, const char *modules, bool update, struc
 		rc = data_program("qpdrill-init", &init, e);
 	if (rc < 0)
 		goto free_out;
-	char *argv[10] = { script, (char *)(uintptr_t)"--init", init };
+	char *argv[10] = { script, (char *)"--init", init };
 	int n = 3;
 
 	if (update)
-		argv[n++] = (char *)(uintptr_t)"--update";
+		argv[n++] = (char *)"--update";
 	if (image || modules) {
-		argv[n++] = (char *)(uintptr_t)"--kernel";
-		argv[n++] = (char *)(uintptr_t)(image ? image : "");
-		argv[n++] = (char *)(uintptr_t)"--modules";
-		argv[n++] = (char *)(uintptr_t)(modules ? modules : "");
+		argv[n++] = (char *)"--kernel";
+		argv[n++] = (char *)(image ? image : "");
+		argv[n++] = (char *)"--modules";
+		argv[n++] = (char *)(modules ? modules : "");
 	}
 	rc = proc_run(argv, FETCH_TIMEOUT_NS, &out, e);
 	if (rc > 0)
@@ -95,7 +95,7 @@ char *guest_qemu_version(char *buf, size_t size)
 	char *out = NULL;
 
 	buf[0] = '\0';
-	if (proc_run((char *const *)(uintptr_t)argv, VERSION_TIMEOUT_NS, &out, &ignored) == 0) {
+	if (proc_run((char *const *)argv, VERSION_TIMEOUT_NS, &out, &ignored) == 0) {
 		const char *v = strstr(out, "version ");
 
 		if (v)

@@ -104,7 +104,6 @@ static json_t *boot_id(void)
 static uint64_t start_time(pid_t pid)
 {
 	char path[64], buf[1024];
-	unsigned long long value = 0;
 
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -121,7 +120,7 @@ static uint64_t start_time(pid_t pid)
 
 	for (int field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');
-	return p && sscanf(p, "%llu", &value) == 1 ? value : 0;
+	return p ? strtoull(p, NULL, 10) : 0;
 }
 
 static int append(struct journal *j, json_t *line, struct error *e)
@@ -175,10 +174,10 @@ int journal_open(struct journal **ret, struct error *e)
 	*ret = j;
 	return 0;
 free_journal:
-	if (j->fd >= 0) {
-		unlink(j->path);
+	if (j->fd >= 0)
 		close(j->fd);
-	}
+	if (j->fd >= 0 && j->path)
+		unlink(j->path);
 	free(j->path);
 	free(j);
 	free(dir);
@@ -264,7 +263,7 @@ static bool run_undo(const json_t *undo, bool verbose)
 		return false;
 	}
 	for (size_t i = 0; i < n; i++)
-		argv[i] = (char *)(uintptr_t)(json_string_value(json_array_get(undo, i)) ?: "");
+		argv[i] = (char *)(json_string_value(json_array_get(undo, i)) ?: "");
 	/* Its complaints that a thing is gone already are of no interest. */
 	int quiet = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	struct proc p;
@@ -379,7 +378,7 @@ int journal_clean(unsigned *ret_n, bool verbose, struct error *e)
 	char *dir = NULL;
 	int rc = state_dir(&dir, e);
 
-	if (rc)
+	if (rc || !dir)
 		return rc;
 	int n = scandir(dir, &names, NULL, alphasort);
 

@@ -3,22 +3,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/ethtool.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <linux/sockios.h>
-#include <net/if.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "json.h"
+#include "lab_offload.h"
 #include "lab_snapshot.h"
 #include "lab_tool.h"
 #include "log.h"
@@ -72,11 +69,10 @@ static bool has_driver(void)
 	return access("/sys/module/rdma_rxe", F_OK) == 0;
 }
 
-/* Root of a user namespace may not load modules or make RDMA devices. */
+/* Root of a user namespace, whose map is not the whole range at its own place, may not load modules or make RDMA devices. */
 static bool is_real_root(void)
 {
-	char buf[64] = "";
-	unsigned inside = 1, outside = 1, count = 0;
+	char buf[64] = "", *p = buf;
 	int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
 
 	if (fd >= 0) {
@@ -85,7 +81,9 @@ static bool is_real_root(void)
 		buf[n > 0 ? n : 0] = '\0';
 		close(fd);
 	}
-	return geteuid() == 0 && sscanf(buf, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 && outside == 0 && count == UINT32_MAX;
+	unsigned long inside = strtoul(p, &p, 10), outside = strtoul(p, &p, 10), count = strtoul(p, &p, 10);
+
+	return geteuid() == 0 && inside == 0 && outside == 0 && count == UINT32_MAX;
 }
 
 static int rxe_probe(struct error *e)
@@ -100,9 +98,23 @@ static int rxe_probe(struct error *e)
 	const char *const dry[] = { "modprobe", "-n", "-q", "rdma_rxe", NULL };
 	struct error ignored;
 
-	if (proc_run((char *const *)(uintptr_t)dry, MODPROBE_TIMEOUT_NS, NULL, &ignored) == 0)
+	if (proc_run((char *const *)dry, MODPROBE_TIMEOUT_NS, NULL, &ignored) == 0)
 		return 0;
 	return error_set(e, -ENODEV, "the running kernel (%s) has no rdma_rxe; lab guest boots one that has", u.release);
+}
+
+/* The first program of a guest loads them beside the rest; end of file says that it is done. */
+static void await_modules(void)
+{
+	const char *text = getenv("QD_MODULES_FD");
+	int fd = text ? (int)strtol(text, NULL, 10) : -1;
+	char drop[16];
+
+	while (fd >= 0 && read(fd, drop, sizeof drop) > 0)
+		;
+	if (fd >= 0)
+		close(fd);
+	unsetenv("QD_MODULES_FD");
 }
 
 static int load_modules(struct error *e)
@@ -110,7 +122,7 @@ static int load_modules(struct error *e)
 	const char *const load[] = { "modprobe", "-a", "rdma_rxe", "ib_uverbs", "veth", NULL };
 
 	if (!has_driver()) {
-		int rc = proc_run((char *const *)(uintptr_t)load, MODPROBE_TIMEOUT_NS, NULL, e);
+		int rc = proc_run((char *const *)load, MODPROBE_TIMEOUT_NS, NULL, e);
 
 		if (rc != 0)
 			return rc < 0 ? rc : error_set(e, -ENODEV, "modprobe rdma_rxe ib_uverbs veth: exit status %d", rc);
@@ -166,24 +178,35 @@ static int rxe_command(struct lab *lab, const char *tool, const char *args, json
 
 /* ---- lanes ---- */
 
-/* A 10.x that no address and no narrower route of this machine lies in. */
+/* Marks the second bytes that an address ("10.1.2.3") or a route ("10.16.0.0/12") in 10.0.0.0/8 covers. A route to all of it marks none: ours are
+ * narrower, and win. */
+static void mark_taken(bool taken[256], const char *text)
+{
+	const char *slash = text ? strchr(text, '/') : NULL;
+	unsigned long len = slash ? strtoul(slash + 1, NULL, 10) : 32;
+	unsigned long span = len <= 8 ? 0 : len < 16 ? 1ul << (16 - len) : 1;
+
+	if (!text || strncmp(text, "10.", 3) != 0)
+		return;
+	for (unsigned long b = strtoul(text + 3, NULL, 10); span > 0 && b < 256; b++, span--)
+		taken[b] = true;
+}
+
+/* A 10.x that no address and no route of this machine lies in. */
 static int choose_net(struct lab_rxe *r, struct error *e)
 {
 	json_t *addrs = NULL, *routes = NULL, *item, *addr;
 	bool taken[256] = { false };
 	size_t i, k;
-	unsigned b, len;
 	int rc = run(r, TOOL_IP, &addrs, e, "addr show");
 
 	if (rc == 0)
 		rc = run(r, TOOL_IP, &routes, e, "route show");
 	json_array_foreach(addrs, i, item)
 		json_array_foreach(json_object_get(item, "addr_info"), k, addr)
-			if (sscanf(json_str(addr, "local") ?: "", "10.%u.", &b) == 1 && b < 256)
-				taken[b] = true;
+			mark_taken(taken, json_str(addr, "local"));
 	json_array_foreach(routes, i, item)
-		if (sscanf(json_str(item, "dst") ?: "", "10.%u.%*u.%*u/%u", &b, &len) >= 1 && b < 256)
-			taken[b] = true;
+		mark_taken(taken, json_str(item, "dst"));
 	json_decref(addrs);
 	json_decref(routes);
 	if (rc < 0)
@@ -308,30 +331,43 @@ static int add_undo(struct lab_rxe *r, const char *tool, const char *name, int *
 	return journal_add(r->journal, undo, ret_id, e);
 }
 
-/* The wire carries frames as they are: what is left for a device to finish would never be finished. */
-static int offload_off(const char *netdev, struct error *e)
-{
-	static const uint32_t commands[] = { ETHTOOL_STXCSUM, ETHTOOL_SRXCSUM, ETHTOOL_SSG, ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = fd < 0 ? -errno : 0;
-
-	for (size_t i = 0; rc == 0 && i < sizeof commands / sizeof *commands; i++) {
-		struct ethtool_value v = { .cmd = commands[i] };
-		struct ifreq ifr = { .ifr_data = (void *)&v };
-
-		snprintf(ifr.ifr_name, sizeof ifr.ifr_name, "%s", netdev);
-		/* The others follow the first, or are not there at all. */
-		if (ioctl(fd, SIOCETHTOOL, &ifr) < 0 && i == 0)
-			rc = -errno;
-	}
-	if (fd >= 0)
-		close(fd);
-	return rc ? error_set(e, rc, "%s: offloading of checksums cannot be switched off: %s", netdev, strerror(-rc)) : 0;
-}
-
 /* Last byte of the address of an end: a lane has 10.net.lane.0/30 for its direct link and the next /30 for that with a wire. */
 static int host_of(const struct lane *s, int i)
 {
 	return 4 * (int)s->kind + i + 1;
+}
+
+/* What both ends need of ip once they are there. */
+static int configure_links(struct lab_rxe *r, const struct lane *s, char mac[2][24], struct error *e)
+{
+	char lines[1024];
+	size_t used = 0;
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < 2; i++) {
+		rc = set_sysctls(s->name[i], e);
+		int n = snprintf(lines + used, sizeof lines - used,
+				 "%saddr add 10.%d.%d.%d/30 dev %s\nlink set %s up\nneigh replace 10.%d.%d.%d lladdr %s dev %s nud permanent",
+				 i ? "\n" : "", r->net, s->lane, host_of(s, i), s->name[i], s->name[i], r->net, s->lane, host_of(s, 1 - i),
+				 mac[1 - i], s->name[i]);
+
+		used += n > 0 ? (size_t)n : 0;
+	}
+	return rc ? rc : lab_tool_batch(r->tool[TOOL_IP], lines, LAB_TOOL_TIMEOUT_NS, e);
+}
+
+static int make_devices(struct lab_rxe *r, struct lane *s, struct error *e)
+{
+	char lines[256];
+	int rc = add_undo(r, "rdma", s->name[0], &s->undo_rdma[0], e);
+
+	if (rc == 0)
+		rc = add_undo(r, "rdma", s->name[1], &s->undo_rdma[1], e);
+	snprintf(lines, sizeof lines, "link add %s type rxe netdev %s\nlink add %s type rxe netdev %s", s->name[0], s->name[0], s->name[1], s->name[1]);
+	if (rc == 0)
+		rc = lab_tool_batch(r->tool[TOOL_RDMA], lines, LAB_TOOL_TIMEOUT_NS, e);
+	r->rdma_stale = true;
+	return rc;
 }
 
 static int make_veth(struct lab_rxe *r, struct lane *s, char mac[2][24], struct error *e)
@@ -354,9 +390,9 @@ static int make_veths_for_wire(struct lab_rxe *r, struct lane *s, char mac[2][24
 			rc = run(r, TOOL_IP, NULL, e, "link add %s address %s mtu %d type veth peer name %s mtu %d", s->name[i], mac[i],
 				 DEFAULT_MTU, s->far[i], DEFAULT_MTU);
 		if (rc == 0)
-			rc = offload_off(s->name[i], e);
+			rc = lab_offload_off(s->name[i], e);
 		if (rc == 0)
-			rc = offload_off(s->far[i], e);
+			rc = lab_offload_off(s->far[i], e);
 		if (rc == 0)
 			rc = set_sysctl("ipv6", s->far[i], "disable_ipv6", "1", e);
 		if (rc == 0)
@@ -373,22 +409,9 @@ static int make_links(struct lab_rxe *r, struct lane *s, struct error *e)
 	for (int i = 0; i < 2; i++)
 		snprintf(mac[i], sizeof mac[i], "02:71:%02x:%02x:%02x:%02x", r->token >> 8, r->token & 0xff, s->lane & 0xff, host_of(s, i));
 	rc = s->kind == KIND_WIRE ? make_veths_for_wire(r, s, mac, e) : make_veth(r, s, mac, e);
-	for (int i = 0; rc == 0 && i < 2; i++) {
-		rc = set_sysctls(s->name[i], e);
-		if (rc == 0)
-			rc = run(r, TOOL_IP, NULL, e, "addr add 10.%d.%d.%d/30 dev %s", r->net, s->lane, host_of(s, i), s->name[i]);
-		if (rc == 0)
-			rc = run(r, TOOL_IP, NULL, e, "link set %s up", s->name[i]);
-		if (rc == 0)
-			rc = run(r, TOOL_IP, NULL, e, "neigh replace 10.%d.%d.%d lladdr %s dev %s nud permanent", r->net, s->lane,
-				 host_of(s, 1 - i), mac[1 - i], s->name[i]);
-	}
-	for (int i = 0; rc == 0 && i < 2; i++) {
-		rc = add_undo(r, "rdma", s->name[i], &s->undo_rdma[i], e);
-		if (rc == 0)
-			rc = run(r, TOOL_RDMA, NULL, e, "link add %s type rxe netdev %s", s->name[i], s->name[i]);
-	}
-	return rc;
+	if (rc == 0)
+		rc = configure_links(r, s, mac, e);
+	return rc ? rc : make_devices(r, s, e);
 }
 
 static int remove_links(struct lab_rxe *r, struct lane *s, struct error *e)
@@ -565,12 +588,14 @@ static int rxe_open(sd_event *loop, struct journal *journal, struct lab **ret, s
 	r->token = token;
 	for (int i = 0; rc == 0 && i < NUM_TOOLS; i++)
 		rc = lab_tool_new(tool_names[i], &r->tool[i], e);
-	if (rc == 0)
-		rc = load_modules(e);
-	for (int i = 0; rc == 0 && i < NUM_TOOLS; i++)
-		rc = lab_tool_start(r->tool[i], e);
+	/* rdma finds nothing to talk to before the modules are there; ip does. */
 	if (rc == 0)
 		rc = choose_net(r, e);
+	await_modules();
+	if (rc == 0)
+		rc = load_modules(e);
+	if (rc == 0)
+		rc = lab_tool_start(r->tool[TOOL_RDMA], e);
 	if (rc < 0) {
 		rxe_close(&r->lab);
 		return rc;

@@ -100,7 +100,7 @@ int lab_tool_start(struct lab_tool *t, struct error *e)
 
 		snprintf(path, sizeof path, "%s%s", folders[f], t->kind->name);
 		for (size_t i = 0; t->kind->argv[i]; i++)
-			argv[i + 1] = (char *)(uintptr_t)t->kind->argv[i];
+			argv[i + 1] = (char *)t->kind->argv[i];
 		rc = proc_spawn(&t->proc, argv, env, pipe_fds[1], e);
 	}
 	close(pipe_fds[1]);
@@ -265,17 +265,16 @@ static json_t *parse_answer(const struct text *out)
 	return value ? value : json_null();
 }
 
-int lab_tool_run(struct lab_tool *t, const char *args, uint64_t timeout_ns, json_t **ret_out, struct error *e)
+/* Sends lines and a mark, and waits for the mark. What was said before it goes to said. */
+static int exchange(struct lab_tool *t, const char *lines, uint64_t timeout_ns, char *said, size_t size, struct error *e)
 {
 	uint64_t end = now_ns() + timeout_ns;
-	char mark[32], line[1024], said[768];
+	char mark[32], text[2048];
 	int rc = 0;
 
-	if (strpbrk(args, "\n\\#'\""))
-		return error_set(e, -EINVAL, "%s %s: a command cannot hold quotes, backslashes, # or a line break", t->kind->name, args);
 	snprintf(mark, sizeof mark, "qdmark%u", ++t->mark);
-	if (snprintf(line, sizeof line, "%s\n%s\n", args, mark) >= (int)sizeof line)
-		return error_set(e, -EINVAL, "%s: command of more than 1000 characters", t->kind->name);
+	if (snprintf(text, sizeof text, "%s\n%s\n", lines, mark) >= (int)sizeof text)
+		return error_set(e, -EINVAL, "%s: commands of more than 2000 characters", t->kind->name);
 	if (t->running && proc_poll(&t->proc))
 		lab_tool_restart(t);
 	if (!t->running)
@@ -287,22 +286,45 @@ int lab_tool_run(struct lab_tool *t, const char *args, uint64_t timeout_ns, json
 		;
 	clear(&t->out);
 	clear(&t->complaint);
-	rc = send_all(t, line, end);
+	rc = send_all(t, text, end);
 	if (rc == 0)
 		rc = await_mark(t, mark, end);
 	if (rc < 0) {
 		const char *what = rc == -ETIMEDOUT ? "no answer in time; it was ended" : rc == -EPIPE ? "it ended without an answer" : strerror(-rc);
 
 		lab_tool_restart(t);
-		return error_set(e, rc, "%s %s: %s", t->kind->name, args, what);
+		return error_set(e, rc, "%s %s: %s", t->kind->name, lines, what);
 	}
-	says(t->complaint.data, mark, said, sizeof said);
-	bool failed = said[0] && strncmp(said, "Warning", 7) != 0;
-
-	log_debug("%s %s%s%s", t->kind->name, args, said[0] ? ": " : "", said);
-	if (failed)
-		return error_set(e, lab_tool_errno(said), "%s %s: %s", t->kind->name, args, said);
-	if (ret_out)
-		*ret_out = parse_answer(&t->out);
+	says(t->complaint.data, mark, said, size);
+	log_debug("%s %s%s%s", t->kind->name, lines, said[0] ? ": " : "", said);
+	if (said[0] && strncmp(said, "Warning", 7) != 0)
+		return error_set(e, lab_tool_errno(said), "%s %s: %s", t->kind->name, lines, said);
 	return 0;
+}
+
+static int refuse_odd(const struct lab_tool *t, const char *text, const char *odd, struct error *e)
+{
+	if (!strpbrk(text, odd))
+		return 0;
+	return error_set(e, -EINVAL, "%s %s: a command cannot hold quotes, backslashes, # or a line break", t->kind->name, text);
+}
+
+int lab_tool_run(struct lab_tool *t, const char *args, uint64_t timeout_ns, json_t **ret_out, struct error *e)
+{
+	char said[768];
+	int rc = refuse_odd(t, args, "\n\\#'\"", e);
+
+	if (rc == 0)
+		rc = exchange(t, args, timeout_ns, said, sizeof said, e);
+	if (rc == 0 && ret_out)
+		*ret_out = parse_answer(&t->out);
+	return rc;
+}
+
+int lab_tool_batch(struct lab_tool *t, const char *lines, uint64_t timeout_ns, struct error *e)
+{
+	char said[768];
+	int rc = refuse_odd(t, lines, "\\#'\"", e);
+
+	return rc ? rc : exchange(t, lines, timeout_ns, said, sizeof said, e);
 }

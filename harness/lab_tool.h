@@ -27,6 +27,8 @@ int lab_tool_start(struct lab_tool *t, struct error *e);
 /* One command, without the program's name ("link show"). ret_out (may be NULL): the JSON answer, null when there is none, new reference. A
  * refusal is a negative errno (the kernel's own where the program names it) with the program's words in e. */
 int lab_tool_run(struct lab_tool *t, const char *args, uint64_t timeout_ns, json_t **ret_out, struct error *e);
+/* Several commands, one a line, none of whose answers is wanted: one wait for all. All of them run; a refusal of any is an error with all its words. */
+int lab_tool_batch(struct lab_tool *t, const char *lines, uint64_t timeout_ns, struct error *e);
 /* Ends the program; the next command starts it afresh. rdma learns of devices only when it starts. */
 void lab_tool_restart(struct lab_tool *t);
 void lab_tool_free(struct lab_tool *t);

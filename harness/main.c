@@ -16,7 +16,7 @@ static int cmd_help(int argc, char **argv);
 static const struct command {
 	const char *name;
 	int (*fn)(int argc, char **argv);
-	const char *help; /* NULL: not for people */
+	const char *help;
 } commands[] = {
 	{ "run", cmd_run, "run scenarios and judge them" },
 	{ "check", cmd_check, "check scenario files, without a lab" },
@@ -28,7 +28,6 @@ static const struct command {
 	{ "guest", cmd_guest, "a shell or a command in the guest that scenarios run in" },
 	{ "clean", cmd_clean, "undo what a killed run left on this machine" },
 	{ "bench", cmd_bench, "measure boot, overhead and memory" },
-	{ "inner", cmd_inner, NULL },
 	{ "help", cmd_help, "this text" },
 };
 
@@ -36,8 +35,7 @@ static void print_help(FILE *out)
 {
 	fputs("qpdrill: a fire drill for RDMA queue pairs\n\nusage: qpdrill COMMAND [ARGUMENTS]\n\n", out);
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		if (commands[i].help)
-			fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
+		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
 	fputs("\n`qpdrill COMMAND --help` tells more.\n"
 	      "Exit status: 2 usage or a faulty scenario file, else 1 a failure, else 3 inconclusive or a harness error,\n"
 	      "else 77 all skipped, else 0.\n",

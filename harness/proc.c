@@ -140,7 +140,7 @@ bool proc_poll(struct proc *p)
 	return true;
 }
 
-static bool wait_end(struct proc *p, uint64_t timeout_ns)
+bool proc_wait(struct proc *p, uint64_t timeout_ns)
 {
 	uint64_t end = now_ns() + timeout_ns;
 
@@ -164,9 +164,9 @@ void proc_stop(struct proc *p, int sig, uint64_t grace_ns)
 	close_fd(&p->out);
 	if (p->pid > 0 && !proc_poll(p)) {
 		pidfd_signal(p->pidfd, sig);
-		if (!wait_end(p, grace_ns)) {
+		if (!proc_wait(p, grace_ns)) {
 			pidfd_signal(p->pidfd, SIGKILL);
-			wait_end(p, PROC_KILL_WAIT_NS);
+			proc_wait(p, PROC_KILL_WAIT_NS);
 		}
 	}
 	if (p->pidfd > 0)
@@ -219,7 +219,7 @@ int proc_run(char *const argv[], uint64_t timeout_ns, char **ret_out, struct err
 		goto free_buf;
 	close_fd(&p.in);
 	rc = read_output(p.out, end, buf, &len);
-	if (!rc && !wait_end(&p, end > now_ns() ? end - now_ns() : 0))
+	if (!rc && !proc_wait(&p, end > now_ns() ? end - now_ns() : 0))
 		rc = -ETIMEDOUT;
 	proc_stop(&p, SIGKILL, 0);
 	if (rc == -ETIMEDOUT)

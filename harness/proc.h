@@ -26,6 +26,8 @@ struct proc {
 int proc_spawn(struct proc *ret, char *const argv[], const char *const *env_add, int err_fd, struct error *e);
 /* Reaps without waiting; true when it has ended. */
 bool proc_poll(struct proc *p);
+/* The same, waiting for it. */
+bool proc_wait(struct proc *p, uint64_t timeout_ns);
 /* SIGTERM or sig, waits up to grace_ns, then SIGKILL and reap. Safe on an ended or empty one. */
 void proc_stop(struct proc *p, int sig, uint64_t grace_ns);
 /* Runs a command to its end with a deadline, output (stdout) captured up to 1 MiB into *ret_out (caller frees, may be

@@ -253,6 +253,21 @@ void verdict_check_lost(struct judge *j)
 			lost(j, &j->m->kept.v[i]);
 }
 
+/* A lab or an agent that could not be had: nothing of the case was tried. */
+static bool setup_failed(struct judge *j)
+{
+	for (size_t i = 0; i < j->m->insts.n; i++) {
+		const struct m_inst *in = &j->m->insts.v[i];
+
+		if (in->step != 0 || (strcmp(in->outcome, "error") && strcmp(in->outcome, "timeout")))
+			continue;
+		j->cut = true;
+		judge_say(j, SEVERITY_ERROR, "harness", i, in->end_rec, "", "the case could not be set up: %s", *in->text ? in->text : in->outcome);
+		return true;
+	}
+	return false;
+}
+
 void verdict_check_complete(struct judge *j)
 {
 	size_t last = j->m->n_recs ? j->m->n_recs - 1 : 0, i;
@@ -266,6 +281,8 @@ void verdict_check_complete(struct judge *j)
 	if (j->torn)
 		judge_say(j, SEVERITY_ERROR, "harness", j->m->inst, last, "",
 		          "observations.jsonl ends in the middle of a line: the controller was cut off");
+	if (setup_failed(j))
+		return;
 	json_array_foreach(json_object_get(j->plan, "steps"), i, step) {
 		int n = (int)json_int(step, "n", 0);
 		size_t inst = m_inst_latest(j->m, n);

@@ -121,6 +121,7 @@ static const struct row {
 	{ "torn", "error", { "ends in the middle of a line" } },
 	{ "no-end", "error", { "the record has no end" } },
 	{ "nothing-observed", "error", { "step 1" } },
+	{ "setup-failed", "error", { "the case could not be set up: agent a ended before its hello: exit status 3" } },
 	{ "kernel-warning", "fail", { "WARNING: CPU: 1" } },
 	{ "residue", "fail", { "netem on qd0a" } },
 	{ "agent-died", "fail", { "agent b is gone and no fault explains it: killed by signal 11" } },

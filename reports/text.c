@@ -14,7 +14,7 @@
 #include "report_util.h"
 
 #define CASE_WIDTH 40
-#define CASE_WIDTH_MAX 64
+#define CASE_WIDTH_MAX 80
 #define SEEN_WIDTH 44
 #define SEEN_WIDTH_MAX 72
 #define FINDINGS_MAX 12
