@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "json.h"
-#include "lab_offload.h"
+#include "lab_netdev.h"
 #include "lab_snapshot.h"
 #include "lab_tool.h"
 #include "log.h"
@@ -222,42 +222,6 @@ static int choose_net(struct lab_rxe *r, struct error *e)
 	return error_set(e, -EADDRINUSE, "no free network for the links: 10.224.0.0/16 to 10.255.0.0/16 are all in use on this machine");
 }
 
-static int set_sysctl(const char *family, const char *netdev, const char *key, const char *value, struct error *e)
-{
-	char path[128];
-
-	snprintf(path, sizeof path, "/proc/sys/net/%s/conf/%s/%s", family, netdev, key);
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	/* A kernel without IPv6 has nothing to switch off. */
-	if (fd < 0 && errno == ENOENT && strcmp(family, "ipv6") == 0)
-		return 0;
-	int rc = fd < 0 || write(fd, value, strlen(value)) < 0 ? -errno : 0;
-
-	if (fd >= 0)
-		close(fd);
-	return rc ? error_set(e, rc, "%s: %s", path, strerror(-rc)) : 0;
-}
-
-/* Only these interfaces: accept packets whose source is an address of this machine, from the other end. rp_filter 2 (loose) is
- * what lets them pass even where net.ipv4.conf.all.rp_filter is 1, as the larger of the two counts. */
-static int set_sysctls(const char *netdev, struct error *e)
-{
-	static const struct {
-		const char *family, *key, *value;
-	} rows[] = {
-		{ "ipv6", "disable_ipv6", "1" },
-		{ "ipv4", "accept_local", "1" },
-		{ "ipv4", "rp_filter", "2" },
-		{ "ipv4", "arp_ignore", "1" },
-	};
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < sizeof rows / sizeof rows[0]; i++)
-		rc = set_sysctl(rows[i].family, netdev, rows[i].key, rows[i].value, e);
-	return rc;
-}
-
 static int read_line(const char *path, char *buf, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -345,7 +309,7 @@ static int configure_links(struct lab_rxe *r, const struct lane *s, char mac[2][
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && i < 2; i++) {
-		rc = set_sysctls(s->name[i], e);
+		rc = lab_netdev_end(s->name[i], e);
 		int n = snprintf(lines + used, sizeof lines - used,
 				 "%saddr add 10.%d.%d.%d/30 dev %s\nlink set %s up\nneigh replace 10.%d.%d.%d lladdr %s dev %s nud permanent",
 				 i ? "\n" : "", r->net, s->lane, host_of(s, i), s->name[i], s->name[i], r->net, s->lane, host_of(s, 1 - i),
@@ -390,11 +354,9 @@ static int make_veths_for_wire(struct lab_rxe *r, struct lane *s, char mac[2][24
 			rc = run(r, TOOL_IP, NULL, e, "link add %s address %s mtu %d type veth peer name %s mtu %d", s->name[i], mac[i],
 				 DEFAULT_MTU, s->far[i], DEFAULT_MTU);
 		if (rc == 0)
-			rc = lab_offload_off(s->name[i], e);
+			rc = lab_netdev_plain(s->name[i], e);
 		if (rc == 0)
-			rc = lab_offload_off(s->far[i], e);
-		if (rc == 0)
-			rc = set_sysctl("ipv6", s->far[i], "disable_ipv6", "1", e);
+			rc = lab_netdev_plain(s->far[i], e);
 		if (rc == 0)
 			rc = run(r, TOOL_IP, NULL, e, "link set %s up", s->far[i]);
 	}
