@@ -154,7 +154,7 @@ bool wire_wanted(const struct case_run *r);
 int wire_open(struct case_run *r, const char *case_dir, struct error *e);
 /* Tells it of a connection before the first packet: both ends' addresses, QPNs and PSNs, if they are new. Nothing without a wire. */
 int wire_connect(struct case_run *r, struct object *qp, struct error *e);
-/* One request; req is stolen. -EPIPE without a wire, -ETIMEDOUT when it hangs: then it is ended, and so is the case. */
+/* One request; req is stolen. -EPIPE without a wire, and when it hangs: then it is ended, and so is the case. */
 int wire_ask(struct case_run *r, json_t *req, json_t **ret_reply, struct error *e);
 /* Returns when all that it has seen so far is on record. */
 void wire_sync(struct case_run *r);

@@ -230,6 +230,7 @@ static void lost(struct judge *j, const struct m_kept *k)
 	if (src && !strcmp(src, "wire")) {
 		lost_by_wire(j, k, what);
 	} else if (!strcmp(what, "wire")) {
+		j->wire_gone = true;
 		judge_say(j, SEVERITY_ERROR, "harness", k->inst, k->rec, "", "%s", text ? text : "the wire is gone");
 	} else if (!strncmp(what, "guest", 5) || !strcmp(what, "kernel")) {
 		j->crashed = true;

@@ -27,6 +27,7 @@ struct judge {
 	VEC(struct finding) findings;
 	json_t *windows;
 	bool crashed;             /* the guest is gone: what is missing is missing for that reason */
+	bool wire_gone;           /* so are its proofs */
 	bool cut;                 /* the record is not whole: so is what it lacks */
 };
 
