@@ -45,7 +45,6 @@ const struct request_op request_table[] = {
 	{ "drain", op_drain, "waits until every work request has its end" },
 	{ "traffic_prepare", op_traffic_prepare, "readies memory and receives for traffic" },
 	{ "traffic", op_traffic, "checked messages to and from the peer" },
-	{ "traffic_phase", op_traffic_phase, "figures of a running traffic since the last mark" },
 	{ "traffic_stop", op_traffic_stop, "ends a traffic" },
 	{ "traffic_verify", op_traffic_verify, "looks at what the peer's WRITEs left" },
 	{ "counters", op_counters, "counters of a device" },

@@ -162,29 +162,6 @@ json_t *traffic_json(const struct traffic *t)
 	return f;
 }
 
-json_t *traffic_phase_json(const struct traffic *t, uint64_t now_ns)
-{
-	const struct traffic_mark *m = &t->mark;
-	/* Nothing has come since the last completion: so far that is a gap as well. */
-	uint64_t quiet = t->state == TRAFFIC_RUNNING && now_ns > t->progress_ns ? now_ns - t->progress_ns : 0;
-
-	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "as", t->as, "from", t->qp->o.name, "done",
-			 (json_int_t)(t->done - m->done), "received", (json_int_t)(t->received - m->received), "errors",
-			 (json_int_t)(t->errors - m->errors), "bad_payload", (json_int_t)(t->bad_payload - m->bad_payload), "bytes",
-			 (json_int_t)(t->bytes - m->bytes), "gap_max_ns",
-			 (json_int_t)(quiet > m->gap_max_ns ? quiet : m->gap_max_ns), "p50_ns",
-			 (json_int_t)hist_quantile(&m->latency, 500), "p99_ns", (json_int_t)hist_quantile(&m->latency, 990));
-}
-
-void traffic_set_mark(struct traffic *t)
-{
-	t->mark = (struct traffic_mark){ .done = t->done,
-					 .errors = t->errors,
-					 .bad_payload = t->bad_payload,
-					 .bytes = t->bytes,
-					 .received = t->received };
-}
-
 void traffic_end(struct traffic *t, int rc, const char *phase, const char *text)
 {
 	struct request *req = t->req;
@@ -221,8 +198,6 @@ static void progress(struct traffic *t, uint64_t now)
 {
 	if (now - t->progress_ns > t->gap_max_ns)
 		t->gap_max_ns = now - t->progress_ns;
-	if (now - t->progress_ns > t->mark.gap_max_ns)
-		t->mark.gap_max_ns = now - t->progress_ns;
 	t->progress_ns = now;
 }
 
@@ -450,7 +425,6 @@ void traffic_sent(struct agent *a, struct queue *q, const struct wr *wr, const s
 	t->done++;
 	t->bytes += t->size;
 	hist_add(&t->latency, t_ns - wr->t_ns);
-	hist_add(&t->mark.latency, t_ns - wr->t_ns);
 	progress(t, t_ns);
 	if (op == IBV_WR_RDMA_READ) {
 		struct pattern want = message_pattern(t, t->peer_tag, TRAFFIC_READABLE + wr->index % t->nslots);

@@ -69,11 +69,6 @@ struct traffic {
 
 	uint64_t done, errors, bad_payload, bytes, received, gap_max_ns, progress_ns;
 	struct hist latency;
-	struct traffic_mark {
-		uint64_t done, errors, bad_payload, bytes, received; /* as they were at the last mark */
-		uint64_t gap_max_ns;                                 /* since then */
-		struct hist latency;
-	} mark;
 	json_t *first_error;
 
 	struct request *req; /* answered at the end */
@@ -93,9 +88,6 @@ void traffic_wind_up(struct traffic *t);
 /* rc of the answer; text (may be NULL) is why, for first_error when there is none yet. */
 void traffic_end(struct traffic *t, int rc, const char *phase, const char *text);
 json_t *traffic_json(const struct traffic *t);
-/* The same since the last mark. */
-json_t *traffic_phase_json(const struct traffic *t, uint64_t now_ns);
-void traffic_set_mark(struct traffic *t);
 /* The slot of message i in one of the four quarters. */
 enum traffic_quarter { TRAFFIC_SOURCE, TRAFFIC_READABLE_HERE, TRAFFIC_WRITTEN, TRAFFIC_READ_LANDING };
 uint64_t traffic_slot(const struct traffic *t, enum traffic_quarter q, uint64_t i);

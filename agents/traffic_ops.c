@@ -226,26 +226,6 @@ static int on_stop_deadline(sd_event_source *source, uint64_t usec, void *user)
 	return 0;
 }
 
-void op_traffic_phase(struct agent *a, struct request *r)
-{
-	const char *as = json_str(r->body, "as"), *qp_name = json_str(r->body, "qp"), *phase = json_str(r->body, "phase");
-	struct object *o = qp_name ? object_find(a, OBJECT_QP, qp_name) : NULL;
-	struct traffic *t = as ? traffic_find(a, as, (struct qp *)o) : NULL;
-	uint64_t now = now_ns();
-	json_t *f;
-
-	if (!t || t->state == TRAFFIC_PREPARED || !phase) {
-		request_fail(r, -ENOENT, "traffic_phase: there is no traffic \"%s\", or no name of a phase", as ? as : "");
-		return;
-	}
-	f = traffic_phase_json(t, now);
-	json_object_set_new(f, "phase", json_string(phase));
-	agent_record(a, now, "traffic", t->qp->o.name, t->qp->o.life, f);
-	if (json_bool(r->body, "mark", false))
-		traffic_set_mark(t);
-	request_reply(r, NULL);
-}
-
 void op_traffic_stop(struct agent *a, struct request *r)
 {
 	const char *as = json_str(r->body, "as"), *qp_name = json_str(r->body, "qp");

@@ -182,36 +182,6 @@ static void test_error_ends_it(void)
 	tear_down();
 }
 
-/* Figures of a phase begin at the mark; those of the whole go on. */
-static void test_phases(void)
-{
-	const json_t *phase;
-	int id;
-
-	set_up();
-	prepare();
-	id = rig_send("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:s}", "op", "traffic", "as", "t", "qp", "q", "ops", "SEND", "messages", 3,
-		      "depth", 4, "tag", TAG, "role", "tx");
-	settle();
-	send_done(0, IBV_WC_SUCCESS, true);
-	settle();
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:s, s:b}", "op", "traffic_phase", "as", "t", "qp", "q", "phase", "before:x", "mark", 1), 0);
-	send_done(1, IBV_WC_SUCCESS, true);
-	send_done(2, IBV_WC_SUCCESS, true);
-	settle();
-	CU_ASSERT_EQUAL(json_int(rig_wait(id), "done", -1), 3);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:s}", "op", "traffic_phase", "as", "t", "qp", "q", "phase", "during:x"), 0);
-	phase = rig_record("traffic", "q", 0);
-	CU_ASSERT_STRING_EQUAL(json_str(phase, "phase"), "before:x");
-	CU_ASSERT_EQUAL(json_int(phase, "done", -1), 1);
-	phase = rig_record("traffic", "q", 2);
-	CU_ASSERT_STRING_EQUAL(json_str(phase, "phase"), "during:x");
-	CU_ASSERT_EQUAL(json_int(phase, "done", -1), 2);
-	CU_ASSERT_EQUAL(json_int(phase, "errors", -1), 0);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "traffic_phase", "as", "nobody", "phase", "x"), -ENOENT);
-	tear_down();
-}
-
 /* No more than half the receives ahead of the peer; a peer that sends nothing is no reason to wait. */
 static void test_window(void)
 {
@@ -370,7 +340,6 @@ int main(void)
 		{ "bad payload", test_bad_payload },
 		{ "an error ends it", test_error_ends_it },
 		{ "window", test_window },
-		{ "figures of a phase begin at its mark", test_phases },
 		{ "deadline, destroyed QP", test_deadline_and_gone },
 		{ "refused", test_refused },
 		{ "verify", test_verify },

@@ -441,8 +441,6 @@ struct traffic_spec {
 int ctl_traffic_run(struct case_run *r, const struct ends *ends, const struct traffic_spec *spec, uint64_t timeout_ns,
 		    struct error *e);
 
-/* What background traffic did "before" a fault, or "during" it, so far; mark: the next phase begins here. */
-void traffics_phase(struct case_run *r, const char *kind, const char *fault, bool mark);
 /* Background traffic that nobody stopped. */
 void traffics_stop(struct case_run *r);
 

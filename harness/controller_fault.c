@@ -81,7 +81,6 @@ int fault_inject(struct case_run *r, const json_t *step, struct error *e)
 	DL_APPEND(r->faults, f);
 	/* What arrived before is looked at while it can be. */
 	payload_settle(r, 0);
-	traffics_phase(r, "before", f->as, true);
 	fault_record(f, "inject", NULL, 0, NULL);
 	rc = ops->inject(&f->f, e);
 	if (rc < 0) {
@@ -145,7 +144,6 @@ static int fault_end(struct fault_run *f, struct error *e)
 	int rc = 0;
 
 	fault_prove(f, false);
-	traffics_phase(f->r, "during", f->as, true);
 	f->clear_ns = f->timer_ns = 0;
 	f->done = true;
 	f->f.active = false;

@@ -286,8 +286,6 @@ static void needs_of(const json_t *x, struct model_needs *n)
 	n->counter |= json_object_get(x, "counter") != NULL;
 	n->payload |= json_object_get(x, "payload") != NULL;
 	n->packets |= json_object_get(x, "packets") != NULL;
-	if (json_str(x, "during"))
-		n->during = json_str(x, "during");
 	n->hits |= json_object_get(x, "hits") != NULL;
 }
 

@@ -41,7 +41,6 @@ struct model_needs {
 	bool counter;
 	bool payload;  /* verify the named post or traffic */
 	bool packets;  /* have the wire hand over what it has seen */
-	const char *during; /* take the figures of background traffic while this fault is active; NULL */
 	bool hits;     /* ask the named fault for its evidence */
 };
 struct model_needs model_expect_needs(const json_t *step);

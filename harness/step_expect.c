@@ -63,18 +63,6 @@ static void ask_counters(struct case_run *r, const json_t *one)
 	}
 }
 
-/* While the fault is there; when it was cleared its figures were taken. */
-static void traffic_so_far(struct case_run *r, const char *fault)
-{
-	const struct fault_run *f;
-	bool active = false;
-
-	DL_FOREACH(r->faults, f)
-		active = strcmp(f->as, fault) == 0 ? !f->done : active;
-	if (active)
-		traffics_phase(r, "during", fault, false);
-}
-
 /* Returns true when the states of the ends involved were asked for. */
 static bool ask_needs(struct case_run *r, const json_t *step, const struct ends *ends)
 {
@@ -89,8 +77,6 @@ static bool ask_needs(struct case_run *r, const json_t *step, const struct ends 
 			ask_counters(r, one);
 		if (needs.payload)
 			ask_payload(r, one);
-		if (needs.during)
-			traffic_so_far(r, needs.during);
 		if (needs.packets)
 			wire_sync(r);
 		if (needs.hits)
@@ -118,7 +104,7 @@ static bool wants_asking(const json_t *step)
 	for (size_t i = 0; i < choices(step); i++) {
 		struct model_needs n = model_expect_needs(choice(step, i));
 
-		if (n.state || n.counter || n.payload || n.packets || n.hits || n.during)
+		if (n.state || n.counter || n.payload || n.packets || n.hits)
 			return true;
 	}
 	return false;

@@ -226,26 +226,6 @@ int ctl_traffic_run(struct case_run *r, const struct ends *ends, const struct tr
 	return rc;
 }
 
-void traffics_phase(struct case_run *r, const char *kind, const char *fault, bool mark)
-{
-	struct ops ops = { NULL };
-	const char *as;
-	json_t *list, *name;
-	size_t i;
-
-	json_object_foreach(r->traffics, as, list)
-		json_array_foreach(list, i, name) {
-			const struct object *qp = ctl_object_find(r, json_string_value(name));
-
-			if (qp && !agent_unreachable(agent_find(r, qp->agent)))
-				ops_add(&ops, qp->agent,
-					json_pack("{s:s,s:s,s:s,s:o,s:b}", "op", "traffic_phase", "as", as, "qp", qp->name, "phase",
-						  json_sprintf("%s:%s", kind, fault), "mark", (int)mark));
-		}
-	ops_run(r, &ops, 0, NULL);
-	ops_free(&ops);
-}
-
 static int stop_background(struct case_run *r, const char *as, struct error *e)
 {
 	json_t *list = json_object_get(r->traffics, as), *name;
