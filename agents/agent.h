@@ -107,6 +107,7 @@ void op_verify(struct agent *a, struct request *r);
 void op_find(struct agent *a, struct request *r);
 void op_drain(struct agent *a, struct request *r);
 void op_traffic_prepare(struct agent *a, struct request *r);
+void op_traffic_phase(struct agent *a, struct request *r);
 void op_traffic(struct agent *a, struct request *r);
 void op_traffic_stop(struct agent *a, struct request *r);
 void op_traffic_verify(struct agent *a, struct request *r);

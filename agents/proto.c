@@ -44,6 +44,7 @@ const struct request_op request_table[] = {
 	{ "find", op_find, "looks for messages in the receive slots" },
 	{ "drain", op_drain, "waits until every work request has its end" },
 	{ "traffic_prepare", op_traffic_prepare, "readies memory and receives for traffic" },
+	{ "traffic_phase", op_traffic_phase, "statistics of a part of a traffic's time" },
 	{ "traffic", op_traffic, "checked messages to and from the peer" },
 	{ "traffic_stop", op_traffic_stop, "ends a traffic" },
 	{ "traffic_verify", op_traffic_verify, "looks at what the peer's WRITEs left" },

@@ -56,6 +56,7 @@ struct traffic *traffic_make(struct agent *a, const char *as, struct qp *qp)
 	if (t) {
 		json_decref(t->first_error);
 		free(t->early);
+		traffic_phases_forget(t);
 	} else {
 		t = calloc(1, sizeof(*t));
 	}
@@ -199,6 +200,7 @@ static void progress(struct traffic *t, uint64_t now)
 	if (now - t->progress_ns > t->gap_max_ns)
 		t->gap_max_ns = now - t->progress_ns;
 	t->progress_ns = now;
+	traffic_phases_progress(t, now);
 }
 
 static void settle(struct traffic *t)
@@ -425,6 +427,7 @@ void traffic_sent(struct agent *a, struct queue *q, const struct wr *wr, const s
 	t->done++;
 	t->bytes += t->size;
 	hist_add(&t->latency, t_ns - wr->t_ns);
+	traffic_phases_latency(t, t_ns - wr->t_ns);
 	progress(t, t_ns);
 	if (op == IBV_WR_RDMA_READ) {
 		struct pattern want = message_pattern(t, t->peer_tag, TRAFFIC_READABLE + wr->index % t->nslots);
@@ -514,6 +517,7 @@ void traffic_forget(struct agent *a)
 		sd_event_source_disable_unref(t->pace);
 		json_decref(t->first_error);
 		free(t->early);
+		traffic_phases_forget(t);
 		free(t->as);
 		free(t);
 		t = next;

@@ -39,6 +39,15 @@ struct early {
 	uint64_t t_ns;
 };
 
+/* A part of a traffic's time, by name: what it was when the part began, and what only a part has. */
+struct traffic_phase {
+	char *name;
+	uint64_t sent, done, errors, bad_payload, bytes, received; /* before it */
+	uint64_t gap_max_ns, progress_ns;
+	struct hist latency;
+	struct traffic_phase *next;
+};
+
 struct traffic {
 	struct agent *agent;
 	char *as;
@@ -69,6 +78,7 @@ struct traffic {
 
 	uint64_t done, errors, bad_payload, bytes, received, gap_max_ns, progress_ns;
 	struct hist latency;
+	struct traffic_phase *phases;
 	json_t *first_error;
 
 	struct request *req; /* answered at the end */
@@ -88,6 +98,10 @@ void traffic_wind_up(struct traffic *t);
 /* rc of the answer; text (may be NULL) is why, for first_error when there is none yet. */
 void traffic_end(struct traffic *t, int rc, const char *phase, const char *text);
 json_t *traffic_json(const struct traffic *t);
+/* The parts that run (traffic_phase.c): something was done, it took so long; none any more. */
+void traffic_phases_progress(struct traffic *t, uint64_t now);
+void traffic_phases_latency(struct traffic *t, uint64_t latency_ns);
+void traffic_phases_forget(struct traffic *t);
 /* The slot of message i in one of the four quarters. */
 enum traffic_quarter { TRAFFIC_SOURCE, TRAFFIC_READABLE_HERE, TRAFFIC_WRITTEN, TRAFFIC_READ_LANDING };
 uint64_t traffic_slot(const struct traffic *t, enum traffic_quarter q, uint64_t i);

@@ -137,6 +137,44 @@ static void test_to_the_end(void)
 	tear_down();
 }
 
+static json_t *phase(const char *what, const char *name)
+{
+	return rig_ask("{s:s, s:s, s:s, s:s, s:s}", "op", "traffic_phase", "as", "t", "qp", "q", "phase", name, "what", what);
+}
+
+/* A part of a traffic's time has statistics of its own, beside those of the whole; a wait that is not over yet counts. */
+static void test_phases(void)
+{
+	json_t *stats;
+
+	set_up();
+	CU_ASSERT_EQUAL(json_int(phase("look", "before"), "rc", 0), -ENOENT);
+	prepare();
+	CU_ASSERT_EQUAL(json_int(phase("begin", "during"), "rc", 0), -ENOENT); /* it does not run yet */
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:s, s:b}", "op", "traffic", "as", "t", "qp", "q", "ops", "WRITE", "depth", 4,
+			       "tag", TAG, "peer_tag", PEER_TAG, "role", "tx", "background", 1),
+			0);
+	send_done(0, IBV_WC_SUCCESS, true);
+	settle();
+	CU_ASSERT_EQUAL(json_int(phase("look", "before:f"), "done", -1), 1);
+	CU_ASSERT_EQUAL(json_int(phase("begin", "during:f"), "rc", -1), 0);
+	send_done(1, IBV_WC_SUCCESS, true);
+	send_done(2, IBV_WC_SUCCESS, true);
+	settle();
+	stats = phase("look", "during:f");
+	CU_ASSERT_EQUAL(json_int(stats, "done", -1), 2);
+	CU_ASSERT_EQUAL(json_int(stats, "errors", -1), 0);
+	CU_ASSERT(json_int(stats, "gap_max_ns", 0) > 0);
+	CU_ASSERT(json_int(stats, "p50_ns", 0) > 0);
+	CU_ASSERT_EQUAL(json_int(phase("settled", "during:f"), "rc", -1), 0);
+	stats = phase("end", "during:f");
+	CU_ASSERT_EQUAL(json_int(stats, "p50_ns", -1), 0);
+	CU_ASSERT_EQUAL(json_int(stats, "done", -1), 2);
+	CU_ASSERT_STRING_EQUAL(json_str(rig_record("traffic", "q", 2), "phase"), "during:f");
+	CU_ASSERT_EQUAL(json_int(phase("look", "now"), "done", -1), 3);
+	tear_down();
+}
+
 static void test_bad_payload(void)
 {
 	json_t *stats;
@@ -337,6 +375,7 @@ int main(void)
 {
 	CU_TestInfo tests[] = {
 		{ "to the end", test_to_the_end },
+		{ "parts of its time", test_phases },
 		{ "bad payload", test_bad_payload },
 		{ "an error ends it", test_error_ends_it },
 		{ "window", test_window },

@@ -78,7 +78,7 @@ struct fault_env {
 	int (*timer)(void *ctl, struct fault *f, uint64_t after_ns);
 	/* First and count of WC statuses seen so far at a QP's send or recv queue: for proofs. */
 	unsigned (*wc_count)(void *ctl, const char *queue, const char *status);
-	/* Sends that a QP has had accepted since the fault was injected. */
+	/* Sends that a QP has had accepted since the fault was injected; those of traffics, if any, count as one. */
 	unsigned (*posts_since)(void *ctl, const struct fault *f, const char *qp);
 	/* Signals an agent's own process. After SIGKILL it is waited for, its end is no surprise, and ret_status (may be NULL) tells how: "killed by
 	 * signal 9". */

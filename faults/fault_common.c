@@ -108,6 +108,13 @@ unsigned fault_wc_rise(const struct fault *f, const char *queue, const char *sta
 	return f->env->wc_count(f->env->ctl, queue, status) - (unsigned)json_int(json_object_get(f->state, "wc"), key, 0);
 }
 
+unsigned fault_pair_posted(const struct fault *f, const char *qp)
+{
+	const char *peer = qp ? f->env->peer(f->env->ctl, qp) : NULL;
+
+	return (qp ? f->env->posts_since(f->env->ctl, f, qp) : 0) + (peer ? f->env->posts_since(f->env->ctl, f, peer) : 0);
+}
+
 enum detection fault_detect_local(const json_t *args)
 {
 	(void)args;

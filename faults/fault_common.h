@@ -24,6 +24,8 @@ int64_t fault_counters_rise(const struct fault *f, const char *agent, const char
 /* Remembers how many completions of a status a queue had; how many came since. */
 void fault_wc_keep(struct fault *f, const char *queue, const char *status);
 unsigned fault_wc_rise(const struct fault *f, const char *queue, const char *status);
+/* What an end and its peer have sent since the fault was injected. */
+unsigned fault_pair_posted(const struct fault *f, const char *qp);
 
 enum detection fault_detect_local(const json_t *args);
 enum detection fault_detect_nak(const json_t *args);

@@ -580,6 +580,8 @@ static void psn_mismatch_changes_what_the_peer_is_told(void)
 		json_object_set_new(json_object_get(w.qp, "p.b"), "rtr", json_pack("{s:i}", "rq_psn", 0x10));
 		CU_ASSERT_EQUAL(prove(&f), 0);
 		json_object_set_new(json_object_get(w.qp, "p.b"), "rtr", json_pack("{s:i}", "rq_psn", rows[i].told));
+		CU_ASSERT_EQUAL(prove(&f), 0); /* nothing was sent under it */
+		w.posts = 1;
 		CU_ASSERT_EQUAL(prove(&f), 1);
 		fault_done(&f);
 		json_decref(handover);
@@ -606,6 +608,16 @@ static void stale_peer_hands_over_the_old_values(void)
 	CU_ASSERT_EQUAL(json_int(handover, "psn", 0), 7);
 	CU_ASSERT_EQUAL(prove(&f), 0);
 	json_object_set_new(json_object_get(w.qp, "p.a"), "rtr", json_pack("{s:i}", "dest_qpn", 17));
+	CU_ASSERT_EQUAL(prove(&f), 0);
+	w.posts = 1;
+	CU_ASSERT_EQUAL(prove(&f), 1);
+	f.ops->on_post(&f, "p.a");
+	/* In its next life the end asks again, and is told the truth; what was shown stays shown. */
+	json_object_set_new(json_object_get(w.qp, "p.a"), "life", json_integer(2));
+	json_object_set_new(handover, "qpn", json_integer(21));
+	f.ops->on_handover(&f, "p.a", handover);
+	CU_ASSERT_EQUAL(json_int(handover, "qpn", 0), 21);
+	json_object_set_new(json_object_get(w.qp, "p.a"), "rtr", json_pack("{s:i}", "dest_qpn", 21));
 	CU_ASSERT_EQUAL(prove(&f), 1);
 	fault_done(&f);
 	/* The device gave out the same QPN again: nothing was stale. */
@@ -613,6 +625,34 @@ static void stale_peer_hands_over_the_old_values(void)
 	f = fault_of(&w, "stale_peer", parse("{'at':'p.a','use':'old','what':'qpn'}"));
 	f.ops->on_handover(&f, "p.a", handover);
 	CU_ASSERT_EQUAL(prove(&f), 0);
+	fault_done(&f);
+	json_decref(handover);
+	world_free(&w);
+}
+
+static void wrong_gid_is_nobodys(void)
+{
+	struct world w;
+	struct fault f;
+	struct error e = { "" };
+	json_t *handover = parse("{'gid':'::ffff:10.0.0.2'}");
+
+	world_init(&w);
+	json_object_set_new(w.device, "gid", json_string("::ffff:10.0.0.1"));
+	f = fault_of(&w, "wrong_gid", parse("{'at':'p.a'}"));
+	CU_ASSERT_EQUAL(f.ops->inject(&f, &e), 0);
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(w.commands, 0)),
+			       "ip neigh replace 10.0.0.129 dev v0 lladdr 02:00:00:00:00:99 nud permanent");
+	f.ops->on_handover(&f, "p.b", handover);
+	CU_ASSERT_STRING_EQUAL(json_str(handover, "gid"), "::ffff:10.0.0.2");
+	f.ops->on_handover(&f, "p.a", handover);
+	CU_ASSERT_STRING_EQUAL(json_str(handover, "gid"), "::ffff:10.0.0.129");
+	json_object_set_new(json_object_get(w.qp, "p.a"), "rtr", json_object());
+	CU_ASSERT_EQUAL(prove(&f), 0);
+	w.posts = 1;
+	CU_ASSERT_EQUAL(prove(&f), 1);
+	CU_ASSERT_EQUAL(f.ops->clear(&f, &e), 0);
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(w.commands, 1)), "ip neigh del 10.0.0.129 dev v0");
 	fault_done(&f);
 	json_decref(handover);
 	world_free(&w);
@@ -833,6 +873,7 @@ static const CU_TestInfo tests[] = {
 	{ "late_receive waits from the first post", late_receive_waits_from_the_first_post },
 	{ "peer_held holds one end and shows it", peer_held_holds_one_end_and_shows_it },
 	{ "psn_mismatch changes what the peer is told", psn_mismatch_changes_what_the_peer_is_told },
+	{ "wrong_gid is nobody's", wrong_gid_is_nobodys },
 	{ "stale_peer hands over the old values", stale_peer_hands_over_the_old_values },
 	{ "access_revoked of a QP leaves the right out", access_revoked_of_a_qp_leaves_the_right_out },
 	{ "access_revoked of an MR registers it anew", access_revoked_of_an_mr_registers_it_anew },

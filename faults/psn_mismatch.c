@@ -68,12 +68,13 @@ static int prove(struct fault *f, json_t **ret, struct error *e)
 {
 	const char *at = fault_arg(f, "at"), *peer = f->env->peer(f->env->ctl, at);
 	int64_t sends = json_int(json_object_get(f->env->qp(f->env->ctl, at), "rts"), "sq_psn", -1);
+	unsigned posted = f->env->posts_since(f->env->ctl, f, at);
 	int64_t expects = peer ? json_int(json_object_get(f->env->qp(f->env->ctl, peer), "rtr"), "rq_psn", -1) : -1;
 
 	(void)e;
-	*ret = json_pack("{s:I,s:I,s:I}", "sq_psn", (json_int_t)sends, "peer_rq_psn", (json_int_t)expects, "asked_distance",
-			 (json_int_t)distance(f->args));
-	return sends >= 0 && expects >= 0 && ((sends - expects) & PSN_MASK) == distance(f->args);
+	*ret = json_pack("{s:I,s:I,s:I,s:i}", "sq_psn", (json_int_t)sends, "peer_rq_psn", (json_int_t)expects, "asked_distance",
+			 (json_int_t)distance(f->args), "posted", (int)posted);
+	return posted && sends >= 0 && expects >= 0 && ((sends - expects) & PSN_MASK) == distance(f->args);
 }
 
 static enum detection detection(const json_t *args)
@@ -87,7 +88,7 @@ const struct fault_ops fault_psn_mismatch = {
 	.layer = FAULT_VERBS,
 	.blast = FAULT_BLAST_PAIR,
 	.params = params,
-	.proof = "the sq_psn that the device answers for the end and the rq_psn for its peer are that far apart",
+	.proof = "the sq_psn that the device answers for the end and the rq_psn for its peer are that far apart, and the end has sent something",
 	.detection = detection,
 	.check = check,
 	.inject = inject,

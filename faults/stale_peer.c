@@ -36,14 +36,33 @@ static void on_handover(struct fault *f, const char *to_qp, json_t *handover)
 {
 	const json_t *old = f->env->remembered(f->env->ctl, fault_arg(f, "use"));
 
+	int64_t life = json_int(f->env->qp(f->env->ctl, to_qp), "life", 0);
+
 	if (!old || !fault_names(f, "at", to_qp))
 		return;
+	/* An old answer comes once: in its next life the end asks again, and is told the truth. */
+	if (json_int(f->state, "life", life) != life)
+		return;
+	json_object_set_new(f->state, "life", json_integer((json_int_t)life));
 	/* What the peer really has now, for the proof. */
 	json_object_set_new(f->state, "true", json_deep_copy(handover));
 	for (size_t i = 1; whats[i]; i++)
 		if (wants(f, whats[i]) && json_object_get(old, whats[i]))
 			json_object_set_new(handover, whats[i], json_deep_copy(json_object_get(old, whats[i])));
 	json_object_set_new(f->state, "told", json_deep_copy(handover));
+}
+
+static int prove(struct fault *f, json_t **ret, struct error *e);
+
+/* While the old values are in force: a later life knows them no more. */
+static void on_post(struct fault *f, const char *qp)
+{
+	const char *at = fault_arg(f, "at"), *peer = f->env->peer(f->env->ctl, at);
+	json_t *evidence = NULL;
+
+	if ((strcmp(qp, at) == 0 || (peer && strcmp(qp, peer) == 0)) && prove(f, &evidence, NULL) == 1)
+		json_object_set(f->state, "evidence", evidence);
+	json_decref(evidence);
 }
 
 static int clear(struct fault *f, struct error *e)
@@ -61,11 +80,17 @@ static bool device_has(const json_t *queried, const char *key, int64_t value)
 
 static int prove(struct fault *f, json_t **ret, struct error *e)
 {
+	const json_t *shown = json_object_get(f->state, "evidence");
 	const json_t *truth = json_object_get(f->state, "true"), *told = json_object_get(f->state, "told");
 	const json_t *rtr = json_object_get(f->env->qp(f->env->ctl, fault_arg(f, "at")), "rtr");
+	unsigned posted = fault_pair_posted(f, fault_arg(f, "at"));
 	bool fired = false;
 
 	(void)e;
+	if (shown) {
+		*ret = json_deep_copy(shown);
+		return 1;
+	}
 	if (wants(f, "qpn") && json_int(truth, "qpn", 0) != json_int(told, "qpn", 0))
 		fired = fired || device_has(rtr, "dest_qpn", json_int(told, "qpn", 0));
 	if (wants(f, "psn") && json_int(truth, "psn", 0) != json_int(told, "psn", 0))
@@ -75,10 +100,11 @@ static int prove(struct fault *f, json_t **ret, struct error *e)
 		fired = true;
 	if (wants(f, "keys") && told && !json_equal(json_object_get(truth, "keys"), json_object_get(told, "keys")))
 		fired = true;
-	*ret = json_pack("{s:I,s:I,s:I,s:I,s:I}", "told_qpn", (json_int_t)json_int(told, "qpn", -1), "peer_qpn",
+	*ret = json_pack("{s:I,s:I,s:I,s:I,s:I,s:i}", "told_qpn", (json_int_t)json_int(told, "qpn", -1), "peer_qpn",
 			 (json_int_t)json_int(truth, "qpn", -1), "device_dest_qpn", (json_int_t)json_int(rtr, "dest_qpn", -1),
-			 "told_psn", (json_int_t)json_int(told, "psn", -1), "peer_psn", (json_int_t)json_int(truth, "psn", -1));
-	return fired;
+			 "told_psn", (json_int_t)json_int(told, "psn", -1), "peer_psn", (json_int_t)json_int(truth, "psn", -1),
+			 "posted", (int)posted);
+	return fired && posted;
 }
 
 static enum detection detection(const json_t *args)
@@ -94,10 +120,11 @@ const struct fault_ops fault_stale_peer = {
 	.layer = FAULT_VERBS,
 	.blast = FAULT_BLAST_PAIR,
 	.params = params,
-	.proof = "the values handed over differ from the peer's own, and the device took them",
+	.proof = "the values handed over differ from the peer's own, the device took them, and something was sent by them",
 	.detection = detection,
 	.inject = inject,
 	.clear = clear,
 	.prove = prove,
 	.on_handover = on_handover,
+	.on_post = on_post,
 };

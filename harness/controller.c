@@ -62,6 +62,7 @@ static void run_free(struct case_run *r)
 	json_decref(r->connections);
 	json_decref(r->traffics);
 	json_decref(r->wc_counts);
+	json_decref(r->traffic_posts);
 	json_decref(r->plan);
 	r->c->run = NULL;
 	free(r);
@@ -82,6 +83,7 @@ static int run_new(struct controller *c, const char *case_dir, struct case_run *
 	r->connections = json_object();
 	r->traffics = json_object();
 	r->wc_counts = json_object();
+	r->traffic_posts = json_object();
 	r->fault_env = case_fault_env;
 	r->fault_env.ctl = r;
 	snprintf(path, sizeof path, "%s/plan.json", case_dir);

@@ -119,6 +119,7 @@ struct case_run {
 	json_t *remembered;         /* name -> handover */
 	json_t *wc_counts;          /* "p.a.send RETRY_EXC_ERR" -> how many */
 	json_t *connections;        /* pair -> {"life","ends"}: what the wire was told */
+	json_t *traffic_posts;      /* "p.a.send" -> ns when a traffic last had something accepted there */
 	json_t *traffics;           /* running background traffic: as -> [{"agent","qp"}] */
 	uint64_t seed;
 	uint64_t end_ns; /* of the budget */
@@ -310,6 +311,7 @@ struct post {
 	uint64_t first, last; /* wr_ids */
 	uint64_t t_ns;        /* when it was posted */
 	bool has_ids, verified;
+	bool out_of_reach;    /* when it was last looked for */
 	unsigned verified_at; /* succeeded when it was verified */
 };
 
@@ -342,8 +344,9 @@ extern const struct fault_env case_fault_env;
 
 int fault_inject(struct case_run *r, const json_t *step, struct error *e);
 int fault_clear(struct case_run *r, const char *as, struct error *e);
-/* What an active fault can show so far goes on record. */
-void fault_report(struct case_run *r, const char *as);
+bool fault_is_active(struct case_run *r, const char *as);
+/* Records what a fault that is active has done so far, if it has done anything. */
+void fault_look(struct case_run *r, const char *as);
 /* At the end: proof of all that have none, clear of all that are active. */
 void faults_finish(struct case_run *r);
 /* Lets frozen agents run on, so that they can be asked at the end. */
@@ -443,6 +446,8 @@ int ctl_traffic_run(struct case_run *r, const struct ends *ends, const struct tr
 
 /* Background traffic that nobody stopped. */
 void traffics_stop(struct case_run *r);
+/* Begins, looks at or ends a part of the time of a background traffic (NULL: of each). */
+void traffics_phase(struct case_run *r, const char *as, const char *phase, const char *what);
 
 struct recover_path {
 	const char *name;

@@ -53,6 +53,28 @@ static struct fault_run *fault_newest(struct case_run *r, const char *as)
 	return found;
 }
 
+/* Traffic in the background has statistics for before a fault and during it. */
+static void traffics_told(struct fault_run *f, bool begins)
+{
+	char phase[CTL_NAME_MAX + 16];
+
+	if (begins) {
+		snprintf(phase, sizeof phase, "before:%s", f->as);
+		traffics_phase(f->r, NULL, phase, "look");
+	}
+	snprintf(phase, sizeof phase, "during:%s", f->as);
+	traffics_phase(f->r, NULL, phase, begins ? "begin" : "end");
+}
+
+/* What was answered while it was being injected belongs to neither; what failed then is its doing. */
+static void traffics_settled(struct fault_run *f)
+{
+	char phase[CTL_NAME_MAX + 16];
+
+	snprintf(phase, sizeof phase, "during:%s", f->as);
+	traffics_phase(f->r, NULL, phase, "settled");
+}
+
 int fault_inject(struct case_run *r, const json_t *step, struct error *e)
 {
 	const char *name = json_str(step, "fault"), *as = json_str(step, "as");
@@ -81,8 +103,10 @@ int fault_inject(struct case_run *r, const json_t *step, struct error *e)
 	DL_APPEND(r->faults, f);
 	/* What arrived before is looked at while it can be. */
 	payload_settle(r, 0);
+	traffics_told(f, true);
 	fault_record(f, "inject", NULL, 0, NULL);
 	rc = ops->inject(&f->f, e);
+	traffics_settled(f);
 	if (rc < 0) {
 		f->f.active = false;
 		f->done = f->proven = true;
@@ -114,18 +138,31 @@ static void fault_prove(struct fault_run *f, bool last)
 		json_decref(evidence);
 }
 
-void fault_report(struct case_run *r, const char *as)
+bool fault_is_active(struct case_run *r, const char *as)
 {
-	struct fault_run *f = as ? fault_newest(r, as) : NULL;
-	struct error e = { "" };
-	json_t *evidence = NULL;
+	const struct fault_run *f = fault_newest(r, as);
 
-	if (!f || f->done || f->f.ops->layer != FAULT_WIRE)
+	return f && !f->done;
+}
+
+void fault_look(struct case_run *r, const char *as)
+{
+	struct fault_run *f = fault_newest(r, as);
+	json_t *evidence = NULL;
+	struct error e = { "" };
+	int rc;
+
+	if (!f || f->done || !f->f.ops->prove)
 		return;
-	if (f->f.ops->prove(&f->f, &evidence, &e) >= 0 && evidence)
+	rc = f->f.ops->prove(&f->f, &evidence, &e);
+	if (rc == 1) {
+		f->proven = true;
+		fault_record(f, "fired", evidence, 0, NULL);
+	} else if (rc == 0 && f->f.ops->layer == FAULT_WIRE) {
 		fault_record(f, "report", evidence, 0, NULL);
-	else
+	} else {
 		json_decref(evidence);
+	}
 }
 
 /* Hits that came between the proof and the end count too. */
@@ -143,6 +180,9 @@ static int fault_end(struct fault_run *f, struct error *e)
 {
 	int rc = 0;
 
+	/* Undoing it may wipe what was written under it. */
+	payload_settle(f->r, 0);
+	traffics_told(f, false);
 	fault_prove(f, false);
 	f->clear_ns = f->timer_ns = 0;
 	f->done = true;

@@ -141,8 +141,11 @@ static unsigned env_posts_since(void *ctl, const struct fault *f, const char *qp
 {
 	struct case_run *r = ctl;
 	const struct post *p;
-	unsigned n = 0;
+	char queue[2 * CTL_NAME_MAX];
+	unsigned n;
 
+	snprintf(queue, sizeof queue, "%s.send", qp);
+	n = json_u64(r->traffic_posts, queue, 0) > f->injected_ns;
 	for (p = r->posts; p; p = p->next)
 		if (p->t_ns >= f->injected_ns && strcmp(p->qp->name, qp) == 0)
 			n += p->accepted;

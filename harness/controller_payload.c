@@ -48,6 +48,8 @@ static void note_post(struct case_run *r, const json_t *rec)
 	struct post *p;
 	uint32_t tag = (uint32_t)json_int(rec, "tag", 0);
 
+	if (json_str(rec, "traffic") && json_str(rec, "obj") && json_int(rec, "accepted", 0) > 0)
+		json_object_set_new(r->traffic_posts, json_str(rec, "obj"), json_integer((json_int_t)now_ns()));
 	if (!tag || json_str(rec, "traffic"))
 		return;
 	/* The newest entry with this tag at this queue that has no ids yet. */
@@ -147,13 +149,21 @@ void payload_verify(struct case_run *r, struct post *p)
 	} while (!why && p->succeeded != before && ++looks < LOOKS_MAX);
 	payload_record(r, p, at, why ? NULL : reply, why);
 	json_decref(reply);
+	p->out_of_reach = why != NULL;
+	if (why)
+		return;
 	p->verified = true;
 	p->verified_at = p->succeeded;
 }
 
-static bool owes_a_look(const struct post *p)
+/* That its agent is out of reach is said once; it is looked at when the agent is back. */
+static bool owes_a_look(struct case_run *r, const struct post *p)
 {
-	return p->data && p->succeeded && (!p->verified || p->verified_at != p->succeeded);
+	const struct object *peer = p->find ? ctl_object_find(r, p->qp->peer) : NULL;
+
+	if (!p->data || !p->succeeded || (p->verified && p->verified_at == p->succeeded))
+		return false;
+	return !p->out_of_reach || !agent_unreachable(agent_find(r, p->find ? (peer ? peer->agent : "") : p->mr_agent));
 }
 
 void payload_settle(struct case_run *r, uint32_t tag)
@@ -162,7 +172,7 @@ void payload_settle(struct case_run *r, uint32_t tag)
 
 	case_drain(r);
 	for (p = r->posts; p; p = p->next) {
-		if ((!tag || p->tag == tag) && owes_a_look(p))
+		if ((!tag || p->tag == tag) && owes_a_look(r, p))
 			payload_verify(r, p);
 	}
 }

@@ -47,6 +47,7 @@ static void run_with_plan(struct case_run *r, struct controller *c)
 				.plan = plan_of("[]", 0),
 				.seed = 1,
 				.wc_counts = json_object(),
+				.traffic_posts = json_object(),
 				.inbox = json_array(),
 				.remembered = json_object(),
 				.traffics = json_object() };
@@ -58,6 +59,7 @@ static void run_done(struct case_run *r)
 	posts_free(r);
 	ctl_objects_free(r);
 	json_decref(r->wc_counts);
+	json_decref(r->traffic_posts);
 	json_decref(r->inbox);
 	json_decref(r->remembered);
 	json_decref(r->traffics);

@@ -302,6 +302,19 @@ static const char *case_dir(const struct outer *x, size_t i)
 	return strncmp(dir, cut, len) == 0 && dir[len] == '/' ? dir + len + 1 : dir;
 }
 
+/* The guest's first program powers it off when what it started has ended. */
+static bool inner_ended(const struct outer *x)
+{
+	json_t *tail = guest_console_tail(x->console, 2), *line;
+	bool found = false;
+	size_t i;
+
+	json_array_foreach(tail, i, line)
+		found |= strstr(json_string_value(line), "reboot: Power down") != NULL;
+	json_decref(tail);
+	return found;
+}
+
 static int guest_is_lost(struct outer *x, size_t i, int rc, struct error *e)
 {
 	char text[160];
@@ -314,6 +327,8 @@ static int guest_is_lost(struct outer *x, size_t i, int rc, struct error *e)
 		snprintf(text, sizeof text, "its QEMU was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (status > 0)
 		snprintf(text, sizeof text, "its QEMU ended with status %d", WEXITSTATUS(status));
+	else if (inner_ended(x))
+		snprintf(text, sizeof text, "the controller in it has ended, or was ended");
 	else
 		snprintf(text, sizeof text, "its kernel stopped or restarted");
 	log_warn("%s: the guest is lost: %s", x->cases[i].id, text);

@@ -210,7 +210,7 @@ int executor_inner(const char *run_dir, const char *channel, struct error *e)
 	rc = json_load(path, &options, e);
 	if (rc < 0)
 		goto free_loop;
-	log_init("qpdrill inner", json_bool(options, "verbose", false));
+	log_init("qpdrill-inner", json_bool(options, "verbose", false));
 	rc = open_channel(&in, loop, channel, e);
 	if (rc < 0)
 		goto free_options;

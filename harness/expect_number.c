@@ -352,7 +352,7 @@ void expect_traffic(struct eval *v, const json_t *x, struct part *p)
 {
 	const char *as = json_str(x, "of"), *during = json_str(x, "during");
 	char phase[128], before[128];
-	const char *phases[] = { "end", "stop", NULL }, *before_phases[] = { "before", before, NULL };
+	const char *phases[] = { "end", "stop", "now", NULL }, *before_phases[] = { "before", before, NULL };
 	bool any = false;
 
 	snprintf(phase, sizeof(phase), "during:%s", during ? during : "");
@@ -367,7 +367,7 @@ void expect_traffic(struct eval *v, const json_t *x, struct part *p)
 			cmp_text(v->m, json_object_get(x, statistics[i].key), &p->expected);
 		}
 	for (size_t i = 0; as && i < v->m->qps.n; i++) {
-		const char *all[] = { "start", "end", "stop", phase, before, "before", NULL };
+		const char *all[] = { "start", "end", "stop", "now", phase, before, "before", NULL };
 
 		if (!traffic_record(v->m, as, v->m->qps.v[i].name, all))
 			continue;

@@ -128,6 +128,48 @@ static void payload_at_ends(struct eval *v, const json_t *x, const json_t *want,
 	free(ends.e.v);
 }
 
+static bool newest_of_its_end(const struct model *m, size_t at)
+{
+	const json_t *r = m->kept.v[at].r;
+	const char *as = json_str(r, "as"), *from = json_str(r, "from");
+
+	for (size_t i = at + 1; i < m->kept.n; i++) {
+		const json_t *o = m->kept.v[i].r;
+		const char *name = json_str(o, "as"), *end = json_str(o, "from");
+
+		if (!strcmp(m->kept.v[i].kind, "traffic") && name && end && !strcmp(name, as) && from && !strcmp(end, from))
+			return false;
+	}
+	return true;
+}
+
+/* A traffic checks every message itself. False: there is none of that name. */
+static bool payload_of_traffic(const struct model *m, const char *of, const json_t *want, struct part *p)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < m->kept.n; i++) {
+		const json_t *r = m->kept.v[i].r;
+		const char *as = json_str(r, "as"), *phase = json_str(r, "phase"), *from = json_str(r, "from");
+		int64_t done = json_int(r, "done", 0) + json_int(r, "received", 0);
+		int64_t bad = json_int(r, "bad_payload", 0), errors = json_int(r, "errors", 0);
+		bool good;
+
+		if (strcmp(m->kept.v[i].kind, "traffic") || !as || !from || strcmp(as, of) || !newest_of_its_end(m, i))
+			continue;
+		any = true;
+		text_add(&p->seen, "%s%s: %lld messages, %lld bad, %lld failed", p->seen.len ? "; " : "", from, (long long)done, (long long)bad,
+		         (long long)errors);
+		good = (names_have(want, "intact") && done && !bad && !errors) || (names_have(want, "absent") && !done && !bad) ||
+		       (names_have(want, "partial") && bad);
+		if (good)
+			continue;
+		p->at = from;
+		p->state = expect_worse(p->state, phase && (!strcmp(phase, "end") || !strcmp(phase, "stop")) ? EXPECT_BROKEN : EXPECT_PENDING);
+	}
+	return any;
+}
+
 void expect_payload(struct eval *v, const json_t *x, struct part *p)
 {
 	const json_t *want = json_object_get(x, "payload");
@@ -141,6 +183,8 @@ void expect_payload(struct eval *v, const json_t *x, struct part *p)
 		payload_at_ends(v, x, want, p);
 		return;
 	}
+	if (payload_of_traffic(m, of, want, p))
+		return;
 	d = posted_as(m, of, expect_post_inst(m, of));
 	if (d.accepted_ends && d.empty) {
 		/* Of nothing all is there, and nothing is. */

@@ -158,14 +158,23 @@ int journal_open(struct journal **ret, struct error *e)
 			goto free_journal;
 		}
 		j->fd = open(j->path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
-		if (j->fd < 0 && errno != EEXIST) {
+		if (j->fd < 0 && errno == EEXIST)
+			continue;
+		if (j->fd < 0) {
 			rc = error_set(e, -errno, "%s: %s", j->path, strerror(errno));
 			goto free_journal;
 		}
-	}
-	if (flock(j->fd, LOCK_EX | LOCK_NB) < 0) {
-		rc = error_set(e, -errno, "%s: cannot be locked: %s", j->path, strerror(errno));
-		goto free_journal;
+		if (flock(j->fd, LOCK_EX) < 0) {
+			rc = error_set(e, -errno, "%s: cannot be locked: %s", j->path, strerror(errno));
+			goto free_journal;
+		}
+		/* A run that starts just now may have taken the file, not locked yet, for one that is left over. */
+		struct stat st;
+
+		if (fstat(j->fd, &st) == 0 && st.st_nlink == 0) {
+			close(j->fd);
+			j->fd = -1;
+		}
 	}
 	rc = append(j, json_pack("{s:i,s:o,s:o}", "controller", (int)getpid(), "boot_id", boot_id(), "netns", file_id("/proc/self/ns/net")), e);
 	if (rc)
@@ -349,6 +358,19 @@ static bool replay(const json_t *lines, const char *path, unsigned *n, bool verb
 	return whole;
 }
 
+/* After a power failure, say. What it held cannot be undone, and is no reason never to run again. */
+static void set_aside(const char *path, const struct error *why)
+{
+	const char *name = strrchr(path, '/') + 1;
+	char *aside = NULL;
+
+	if (asprintf(&aside, "%.*sdamaged-%s", (int)(name - path), path, name) < 0)
+		return;
+	if (rename(path, aside) == 0)
+		log_warn("%s; it is %s now, and what it told of is not undone", why->text, aside);
+	free(aside);
+}
+
 static int clean_file(const char *path, unsigned *n, bool verbose, struct error *e)
 {
 	json_t *lines = NULL;
@@ -360,6 +382,11 @@ static int clean_file(const char *path, unsigned *n, bool verbose, struct error 
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		goto close_fd; /* its controller lives */
 	rc = json_load_lines(path, &lines, &torn, e);
+	if (rc == -EBADMSG) {
+		set_aside(path, e);
+		rc = 0;
+		goto close_fd;
+	}
 	/* Still there: another cleaner may have been quicker. */
 	struct stat st;
 

@@ -193,6 +193,27 @@ static void recycled_pid_is_not_hit(void)
 	CU_ASSERT_EQUAL(count_files(), 0);
 }
 
+static void damaged_is_set_aside(void)
+{
+	char path[64];
+	struct error e = { "" };
+	unsigned n = 9;
+
+	for (int round = 0; round < 2; round++) {
+		snprintf(path, sizeof path, "%s/journal-1-0.jsonl", dir);
+		FILE *f = fopen(path, "we");
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+		fputs("no JSON\n", f);
+		fclose(f);
+		CU_ASSERT_EQUAL(journal_clean(&n, false, &e), 0);
+		CU_ASSERT_EQUAL(n, 0);
+		CU_ASSERT(access(path, F_OK) < 0);
+	}
+	snprintf(path, sizeof path, "%s/damaged-journal-1-0.jsonl", dir);
+	CU_ASSERT_EQUAL(unlink(path), 0);
+}
+
 static void unusable_folder_is_named(void)
 {
 	struct journal *j = NULL;
@@ -215,6 +236,7 @@ int main(void)
 		{ "the journal of a living controller is left alone", living_is_left_alone },
 		{ "processes end by id", processes_end_by_id },
 		{ "a recycled pid is not hit", recycled_pid_is_not_hit },
+		{ "a damaged journal is set aside", damaged_is_set_aside },
 		{ "an unusable folder is named", unusable_folder_is_named },
 	};
 

@@ -186,9 +186,21 @@ static int do_poll(struct planner *p, json_t *step)
 	return resolve_names(p, step, "cq");
 }
 
-static void traffic_defaults(struct planner *p, json_t *traffic, int messages)
+/* READs are for reliable connections. */
+static bool all_read(const struct planner *p, const json_t *pairs)
 {
-	set_default(traffic, "ops", json_pack("[s,s,s]", "SEND", "WRITE", "READ"));
+	const json_t *qp;
+	size_t i;
+
+	json_array_foreach(p->qps, i, qp)
+		if (json_array_has(pairs, json_str(qp, "pair")) && strcmp(json_str(qp, "type"), "RC") && strcmp(json_str(qp, "type"), "XRC"))
+			return false;
+	return true;
+}
+
+static void traffic_defaults(struct planner *p, json_t *traffic, const json_t *pairs, int messages)
+{
+	set_default(traffic, "ops", all_read(p, pairs) ? json_pack("[s,s,s]", "SEND", "WRITE", "READ") : json_pack("[s,s]", "SEND", "WRITE"));
 	set_default(traffic, "size", json_integer(PLAN_TRAFFIC_BYTES));
 	set_default(traffic, "depth", json_integer(PLAN_TRAFFIC_DEPTH));
 	set_default(traffic, "messages", json_integer(messages));
@@ -207,7 +219,7 @@ static int do_traffic(struct planner *p, json_t *step)
 		rc = resolve_to(p, step);
 	if (rc)
 		return rc;
-	traffic_defaults(p, step, background ? 0 : TRAFFIC_MESSAGES);
+	traffic_defaults(p, step, json_object_get(step, "pairs"), background ? 0 : TRAFFIC_MESSAGES);
 	json_object_set_new(step, "background", json_boolean(background));
 	plan_traffic_room(p, json_object_get(step, "pairs"), step);
 	return 0;
@@ -242,7 +254,7 @@ static int do_recover(struct planner *p, json_t *step)
 		check = json_object();
 		json_object_set_new(step, "check", check);
 	}
-	traffic_defaults(p, check, CHECK_MESSAGES);
+	traffic_defaults(p, check, json_object_get(step, "pairs"), CHECK_MESSAGES);
 	set_default(step, "attempts", json_integer(1));
 	set_default(step, "backoff", json_integer(0));
 	set_default(step, "result", json_string("verified"));

@@ -17,6 +17,10 @@
 #include "log.h"
 #include "units.h"
 
+#ifndef QD_BUILD
+#define QD_BUILD QPDRILL_VERSION
+#endif
+
 struct run {
 	const struct run_options *o;
 	const struct executor_ops *executor;
@@ -260,7 +264,7 @@ static int folder_fill(struct run *r, struct error *e)
 	json_object_set_new(run, "seed", json_hex(o->seed));
 	json_object_set_new(run, "set", set);
 	json_object_set_new(run, "strict", json_boolean(o->strict));
-	json_object_set_new(run, "build", json_string(QPDRILL_VERSION));
+	json_object_set_new(run, "build", json_string(QD_BUILD));
 	json_object_set_new(run, "lanes", json_integer(1));
 	if (!gethostname(host, sizeof(host) - 1))
 		json_object_set_new(run, "host", json_string(host));

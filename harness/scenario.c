@@ -56,6 +56,18 @@ static void check_agent_names(struct loader *l, struct ynode *root)
 	}
 }
 
+static void check_pairs_number(struct loader *l, const struct ynode *pairs)
+{
+	const json_t *pair;
+	const char *name;
+	int64_t n = 0;
+
+	json_object_foreach(json_object_get(l->doc, "pairs"), name, pair)
+		n += json_int(pair, "count", 1);
+	if (n > GRAMMAR_MAX_PAIRS)
+		complain(l, pairs->key, NULL, "%lld pairs of QPs; at most %d", (long long)n, GRAMMAR_MAX_PAIRS);
+}
+
 /* Table order, each key kept in l->doc at once: what follows may look there. */
 static void read_file(struct loader *l, struct ynode *root)
 {
@@ -75,6 +87,8 @@ static void read_file(struct loader *l, struct ynode *root)
 		value = value_parse(l, kid, k);
 		if (value)
 			json_object_set_new(l->doc, k->name, value);
+		if (value && !strcmp(k->name, "pairs"))
+			check_pairs_number(l, kid);
 	}
 }
 

@@ -121,6 +121,27 @@ void check_post(struct loader *l, const struct ynode *map, void *out)
 				complain(l, key_of(map, *k), NULL, "`%s` takes no `%s`", op, *k);
 }
 
+/* Rounds of the innermost repeat below; never more than one above the bound. */
+static int64_t rounds(const json_t *repeat)
+{
+	int64_t most = 1, times = json_int(repeat, "times", 1);
+	const json_t *step;
+	size_t i;
+
+	json_array_foreach(json_object_get(repeat, "steps"), i, step) {
+		int64_t inner = json_object_get(step, "times") ? rounds(step) : 1;
+
+		most = inner > most ? inner : most;
+	}
+	return times > GRAMMAR_MAX_ROUNDS / most ? GRAMMAR_MAX_ROUNDS + 1 : times * most;
+}
+
+void check_repeat(struct loader *l, const struct ynode *map, void *out)
+{
+	if (rounds(out) > GRAMMAR_MAX_ROUNDS)
+		complain(l, ynode_get(map, "times"), NULL, "more than %d rounds, with those of the repeats inside", GRAMMAR_MAX_ROUNDS);
+}
+
 void check_poll(struct loader *l, const struct ynode *map, void *out)
 {
 	const char *name = json_str(out, "cq");

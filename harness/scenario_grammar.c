@@ -462,7 +462,7 @@ const struct gstep grammar_steps[] = {
 	  { "`recover`", recover_keys, verb_keys, check_recover },
 	  .label = G_OF_RECOVER,
 	  .help = "brings pairs back and proves it with traffic" },
-	{ "repeat", GSTEP_MAP, { "`repeat`", repeat_keys, NULL, NULL }, .help = "steps many times over" },
+	{ "repeat", GSTEP_MAP, { "`repeat`", repeat_keys, NULL, check_repeat }, .help = "steps many times over" },
 	{ "together", GSTEP_TOGETHER, .help = "steps sent as one message per agent" },
 	{ "wait", GSTEP_VALUE, .value = { .name = "wait", .type = G_DURATION, .max = MAX_TIME }, .help = "lets so much time pass" },
 	{ .name = NULL },

@@ -160,6 +160,7 @@ void check_poll(struct loader *l, const struct ynode *map, void *out);
 void check_traffic(struct loader *l, const struct ynode *map, void *out);
 void check_remember(struct loader *l, const struct ynode *map, void *out);
 void check_recover(struct loader *l, const struct ynode *map, void *out);
+void check_repeat(struct loader *l, const struct ynode *map, void *out);
 void check_expect(struct loader *l, const struct ynode *map, void *out);
 void check_allow(struct loader *l, const struct ynode *map, void *out);
 /* Before any grammar: duplicate keys and words that YAML 1.1 takes for booleans. */

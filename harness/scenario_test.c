@@ -182,6 +182,11 @@ static const struct {
 	{ "steps:\n  - modify: { at: a, set: { type: RC } }\n", "f:4:29: error: `type` is fixed when a QP is created" },
 	{ "steps:\n  - modify: { at: a, set: { limit: 1 } }\n", "f:4:29: error: `limit` is an attribute of an SRQ" },
 	{ "steps:\n  - repeat: { times: 0, steps: [ { connect: } ] }\n", "f:4:22: error: 0 is out of range for `times`" },
+	{ "steps:\n  - repeat: { times: 1001, steps: [ { repeat: { times: 1000, steps: [ { connect: } ] } } ] }\n",
+	  "f:4:22: error: more than 1000000 rounds, with those of the repeats inside" },
+	{ "pairs: { p: { ends: [a, b], count: 1024 }, q: { ends: [a, b], count: 1024 }, r: { ends: [a, b], count: 1024 }, s: { ends: [a, b], "
+	  "count: 1024 }, t: { ends: [a, b] } }\nsteps:\n  - connect: { pair: \"*\" }\n",
+	  "f:3:1: error: 4097 pairs of QPs; at most 4096" },
 	{ "steps:\n  - together: [ { connect: } ]\n", "f:4:5: error: `together` is a list of at least two steps" },
 	{ "steps:\n  - together: [ { wait: 1s }, { connect: } ]\n", "f:4:19: error: `wait` cannot stand in `together`" },
 	{ "steps:\n  - allow: { at: a, event: COMM_EST, for: 1s }\n", "f:4:38: error: `allow` takes no `for`" },

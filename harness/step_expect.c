@@ -63,6 +63,26 @@ static void ask_counters(struct case_run *r, const json_t *one)
 	}
 }
 
+static bool is_of_running_traffic(struct case_run *r, const json_t *one)
+{
+	const char *of = json_str(one, "of");
+
+	return of && json_object_get(r->traffics, of);
+}
+
+static void ask_traffic(struct case_run *r, const json_t *one)
+{
+	const char *during = json_str(one, "during");
+	char phase[CTL_NAME_MAX + 16] = "now";
+
+	if (!is_of_running_traffic(r, one))
+		return;
+	if (during)
+		snprintf(phase, sizeof phase, "during:%s", during);
+	if (!during || fault_is_active(r, during))
+		traffics_phase(r, json_str(one, "of"), phase, "look");
+}
+
 /* Returns true when the states of the ends involved were asked for. */
 static bool ask_needs(struct case_run *r, const json_t *step, const struct ends *ends)
 {
@@ -79,8 +99,9 @@ static bool ask_needs(struct case_run *r, const json_t *step, const struct ends 
 			ask_payload(r, one);
 		if (needs.packets)
 			wire_sync(r);
-		if (needs.hits)
-			fault_report(r, json_str(one, "fault") ? json_str(one, "fault") : json_str(one, "of"));
+		if (needs.hits && (json_str(one, "fault") || json_str(one, "of")))
+			fault_look(r, json_str(one, "fault") ? json_str(one, "fault") : json_str(one, "of"));
+		ask_traffic(r, one);
 	}
 	if (states)
 		query_states(r, ends, "query");
@@ -99,12 +120,12 @@ static bool has_news(void *user)
 	return w->r->news != w->seen;
 }
 
-static bool wants_asking(const json_t *step)
+static bool wants_asking(struct case_run *r, const json_t *step)
 {
 	for (size_t i = 0; i < choices(step); i++) {
 		struct model_needs n = model_expect_needs(choice(step, i));
 
-		if (n.state || n.counter || n.payload || n.packets || n.hits)
+		if (is_of_running_traffic(r, choice(step, i)) || n.state || n.counter || n.payload || n.packets || n.hits)
 			return true;
 	}
 	return false;
@@ -131,7 +152,7 @@ static uint64_t end_of(const struct case_run *r, const json_t *step, uint64_t be
 static enum expect_state watch(struct case_run *r, const json_t *step, const struct ends *ends, json_t **ret_why, bool *ret_asked)
 {
 	uint64_t begin = now_ns(), end = end_of(r, step, begin), pause = ASK_FIRST_NS;
-	bool whole = json_u64(step, "for_ns", 0) != 0, asks = wants_asking(step);
+	bool whole = json_u64(step, "for_ns", 0) != 0, asks = wants_asking(r, step);
 	enum expect_state state;
 
 	for (;;) {

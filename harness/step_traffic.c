@@ -11,6 +11,7 @@
 
 #define TRAFFIC_DEFAULT_NS (20 * NSEC_PER_SEC)
 #define TAG_ITERATIONS 4096
+#define PHASE_NS (3 * NSEC_PER_SEC)
 
 /* Where the receives of a queue go that has not had any: one with `fill: none`, for example. */
 static void name_receives(struct case_run *r, const struct object *qp, json_t *req)
@@ -224,6 +225,35 @@ int ctl_traffic_run(struct case_run *r, const struct ends *ends, const struct tr
 		rc = verify_landed(r, ends, spec, &ops, e);
 	ops_free(&ops);
 	return rc;
+}
+
+static void phase_of(struct case_run *r, const char *as, const json_t *list, const char *phase, const char *what, struct ops *ops)
+{
+	const json_t *name;
+	size_t i;
+
+	json_array_foreach((json_t *)list, i, name) {
+		const struct object *qp = ctl_object_find(r, json_string_value(name));
+
+		if (qp && !agent_unreachable(agent_find(r, qp->agent)))
+			ops_add(ops, qp->agent,
+				json_pack("{s:s,s:s,s:s,s:s,s:s}", "op", "traffic_phase", "as", as, "qp", qp->name, "phase", phase,
+					  "what", what));
+	}
+}
+
+void traffics_phase(struct case_run *r, const char *as, const char *phase, const char *what)
+{
+	struct ops ops = { NULL };
+	const char *name;
+	json_t *list;
+
+	json_object_foreach(r->traffics, name, list)
+		if (!as || strcmp(as, name) == 0)
+			phase_of(r, name, list, phase, what, &ops);
+	if (ops.head)
+		ops_run(r, &ops, PHASE_NS, NULL);
+	ops_free(&ops);
 }
 
 static int stop_background(struct case_run *r, const char *as, struct error *e)

@@ -100,6 +100,39 @@ static void completion(struct judge *j, const struct m_comp *c)
 	            (p && *p->as) || *c->traffic ? "`" : "", ": no expect or allow names it");
 }
 
+/* The expectation that held and named how many of this post's requests succeed; M_NONE. */
+static size_t counted_by(const struct judge *j, const struct m_post *p)
+{
+	size_t found = M_NONE;
+
+	for (size_t i = p->inst; *p->as && i < j->m->insts.n; i++) {
+		const struct m_inst *in = &j->m->insts.v[i];
+		const char *of = json_str(in->plan, "of");
+
+		if (of && !strcmp(of, p->as) && !strcmp(judge_do(j, i), "expect") && !strcmp(in->outcome, "met") &&
+		    !strcmp(in->iter, j->m->insts.v[p->inst].iter) && json_object_get(json_object_get(in->plan, "wc"), "seq"))
+			found = i;
+	}
+	return found;
+}
+
+/* A pattern that was met and left a success of its post over counted wrongly. */
+static void uncounted(struct judge *j, const struct m_comp *c)
+{
+	const struct m_post *p = m_comp_post(j->m, c);
+	size_t inst = p && c->success && !c->taken && !c->twice && !c->recv && !*c->traffic ? counted_by(j, p) : M_NONE;
+	struct finding *f;
+
+	if (inst == M_NONE || !strcmp(judge_do(j, c->inst), "recover"))
+		return;
+	f = judge_find(j, SEVERITY_FAIL, "expect", inst, c->rec, judge_qp(j, c->qp));
+	if (!f)
+		return;
+	finding_set(f, f->expected, "no completion of `%s` but those that the pattern names", p->as);
+	finding_set(f, f->seen, "one more SUCCESS (request %u)", c->seq);
+	finding_set(f, f->text, "%s: expected %s, seen %s", judge_qp(j, c->qp), f->expected, f->seen);
+}
+
 /* The CM's own steps while it connects or takes leave. */
 static bool cm_routine(const struct judge *j, const struct m_event *ev)
 {
@@ -157,8 +190,10 @@ static void event(struct judge *j, const struct m_event *ev)
 
 void verdict_check_unexpected(struct judge *j)
 {
-	for (size_t i = 0; i < j->m->comps.n; i++)
+	for (size_t i = 0; i < j->m->comps.n; i++) {
 		completion(j, &j->m->comps.v[i]);
+		uncounted(j, &j->m->comps.v[i]);
+	}
 	for (size_t i = 0; i < j->m->events.n; i++)
 		event(j, &j->m->events.v[i]);
 }
@@ -252,6 +287,9 @@ static void payload(struct judge *j, const struct m_payload *r)
 {
 	size_t n = strlen(r->indices);
 
+	/* An agent that is out of reach has shown nothing. */
+	if (!(r->intact | r->absent | r->partial | r->stale | r->torn))
+		return;
 	if (r->intact == r->total || memory_was_replaced(j, r) || overwritten_as_said(j, r))
 		return;
 	for (unsigned i = 0; i < r->total; i++) {
