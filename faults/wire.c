@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Faults of the packets themselves: one rule of the wire each. Its parameters are those of all actions together (action_table.c). */
+/* Faults of the packets themselves: one rule of the wire each. Its parameters are those of all actions together (action_table.c).
+ */
 #include "fault_common.h"
 
 #include <errno.h>
@@ -57,7 +58,7 @@ __attribute__((constructor)) static void collect_params(void)
 /* What is the action's own: without the keys that every rule has. New reference. */
 static json_t *action_args(const json_t *args)
 {
-	json_t *own = json_copy((json_t *)(uintptr_t)args);
+	json_t *own = json_copy((json_t *)args);
 
 	for (size_t i = 0; i < OWN_PARAMS; i++)
 		json_object_del(own, params[i].name);
@@ -97,7 +98,7 @@ static enum detection detection(const json_t *args)
 
 static int inject(struct fault *f, struct error *e)
 {
-	json_t *req = json_copy((json_t *)(uintptr_t)f->args), *lasts = json_object_get(f->state, "for_ns");
+	json_t *req = json_copy((json_t *)f->args), *lasts = json_object_get(f->state, "for_ns");
 
 	json_object_set_new(req, "op", json_string("rule"));
 	json_object_set_new(req, "as", json_string(f->as));
@@ -121,7 +122,8 @@ static int clear(struct fault *f, struct error *e)
 static int64_t proof_of(const struct fault *f, const json_t *report)
 {
 	const char *action = fault_arg(f, "action"), *into = fault_arg(f, "into");
-	bool made = action && (strcmp(action, "forge") == 0 || (strcmp(action, "replay") == 0 && into && strcmp(into, "next_life") == 0));
+	bool made = action &&
+		    (strcmp(action, "forge") == 0 || (strcmp(action, "replay") == 0 && into && strcmp(into, "next_life") == 0));
 
 	return json_int(report, made ? "invented" : "hits", 0);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The wire of a case: started when the first case needs one, opened and let go by each, told of every connection before it speaks. */
+/* The wire of a case: started when the first case needs one, opened and let go by each, told of every connection before it speaks.
+ */
 #include "controller_case.h"
 
 #include <errno.h>
@@ -41,7 +42,7 @@ bool wire_wanted(const struct case_run *r)
 static void on_reply(struct ctl_wire *w, json_t *value)
 {
 	int64_t id = json_int(value, "id", -1);
-	struct request *q;
+	struct request *q = NULL;
 
 	DL_FOREACH(w->pending, q) {
 		if (q->id != id || q->done)
@@ -95,7 +96,7 @@ static void on_text(void *user, const char *text)
 static void on_end(void *user, int err)
 {
 	struct ctl_wire *w = user;
-	struct request *q;
+	struct request *q = NULL;
 
 	w->ended = true;
 	DL_FOREACH(w->pending, q) {
@@ -112,12 +113,14 @@ static const struct line_ops wire_line_ops = { .on_json = on_json, .on_text = on
 
 static int spawn(struct controller *c, struct error *e)
 {
-	char *argv[] = { (char *)(uintptr_t)c->o.wire_path, NULL };
+	char *argv[] = { (char *)c->o.wire_path, NULL };
 	struct ctl_wire *w = calloc(1, sizeof *w);
 	int rc;
 
-	if (!w)
-		return error_set(e, -ENOMEM, "cannot start the wire: out of memory");
+	if (!w) {
+		error_set(e, -ENOMEM, "cannot start the wire: out of memory");
+		return -ENOMEM;
+	}
 	w->c = c;
 	w->proc = (struct proc){ .pidfd = -1, .in = -1, .out = -1 };
 	rc = proc_spawn(&w->proc, argv, NULL, -1, e);
@@ -307,15 +310,16 @@ int wire_open(struct case_run *r, const char *case_dir, struct error *e)
 		return rc;
 	note_hello(r);
 	rc = wire_ask(r,
-		      json_pack("{s:s,s:[{s:s,s:s},{s:s,s:s}]}", "op", "open", "ports", "name", l->device[0].name, "netdev", l->far[0],
-				"name", l->device[1].name, "netdev", l->far[1]),
+		      json_pack("{s:s,s:[{s:s,s:s},{s:s,s:s}]}", "op", "open", "ports", "name", l->device[0].name, "netdev",
+				l->far[0], "name", l->device[1].name, "netdev", l->far[1]),
 		      NULL, e);
 	if (rc)
 		return rc;
 	r->c->wire->open = true;
 	rc = wire_ask(r, json_pack("{s:s,s:s}", "op", "records", "packets", "all"), NULL, e);
 	if (!rc)
-		rc = wire_ask(r, json_pack("{s:s,s:o}", "op", "capture", "path", json_sprintf("%s/wire.pcapng", case_dir)), NULL, e);
+		rc = wire_ask(r, json_pack("{s:s,s:o}", "op", "capture", "path", json_sprintf("%s/wire.pcapng", case_dir)), NULL,
+			      e);
 	return rc;
 }
 
@@ -335,8 +339,9 @@ void wire_close(struct case_run *r)
 		log_warn("%s: %s", r->id, e.text);
 		return;
 	}
-	case_record(r, "wire", json_pack("{s:s,s:O*,s:O*}", "kind", "wire_stats", "directions", json_object_get(stats, "directions"),
-					 "complete", json_object_get(stats, "complete")));
+	case_record(r, "wire",
+		    json_pack("{s:s,s:O*,s:O*}", "kind", "wire_stats", "directions", json_object_get(stats, "directions"),
+			      "complete", json_object_get(stats, "complete")));
 	json_decref(stats);
 }
 
@@ -378,7 +383,8 @@ int wire_connect(struct case_run *r, struct object *qp, struct error *e)
 	life = (unsigned)json_int(known, "life", 0) + 1;
 	rec = json_pack("{s:s,s:s,s:i,s:O}", "kind", "connection", "pair", first->pair, "life", (int)life, "ends", ends);
 	json_object_set_new(r->connections, first->pair, json_pack("{s:i,s:O}", "life", (int)life, "ends", ends));
-	rc = wire_ask(r, json_pack("{s:s,s:s,s:i,s:o}", "op", "connect", "pair", first->pair, "life", (int)life, "ends", ends), NULL, e);
+	rc = wire_ask(r, json_pack("{s:s,s:s,s:i,s:o}", "op", "connect", "pair", first->pair, "life", (int)life, "ends", ends),
+		      NULL, e);
 	case_record(r, "controller", rec);
 	return rc;
 }

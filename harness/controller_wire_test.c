@@ -29,15 +29,16 @@ static void say(json_t *value)
 	json_decref(value);
 }
 
-/* Modes: good, stillborn, future (another protocol), refuses (to open), dies (at a rule), deaf (to a rule), mute (no hello and no end). */
+/* Modes: good, stillborn, future (another protocol), refuses (to open), dies (at a rule), deaf (to a rule), mute (no hello and no
+ * end). */
 static int fake_wire(const char *mode)
 {
 	static char line[1 << 16];
 
 	if (!strcmp(mode, "stillborn"))
 		return 3;
-	say(json_pack("{s:{s:i,s:s,s:i,s:s}}", "hello", "protocol", !strcmp(mode, "future") ? 9 : 1, "build", "fake", "pid", (int)getpid(),
-		      "clk", "b/1"));
+	say(json_pack("{s:{s:i,s:s,s:i,s:s}}", "hello", "protocol", !strcmp(mode, "future") ? 9 : 1, "build", "fake", "pid",
+		      (int)getpid(), "clk", "b/1"));
 	while (fgets(line, sizeof line, stdin)) {
 		json_t *req = json_loads(line, 0, NULL);
 		const char *op = json_str(req, "op");
@@ -46,9 +47,11 @@ static int fake_wire(const char *mode)
 		if (rule && !strcmp(mode, "dies"))
 			return 7;
 		if (op && !strcmp(op, "clock"))
-			say(json_pack("{s:[{s:s,s:i,s:s,s:s,s:i}]}", "recs", "kind", "packet", "t", 5, "from", "a", "class", "ack", "count", 1));
+			say(json_pack("{s:[{s:s,s:i,s:s,s:s,s:i}]}", "recs", "kind", "packet", "t", 5, "from", "a", "class", "ack",
+				      "count", 1));
 		if (op && !strcmp(op, "open") && !strcmp(mode, "refuses"))
-			say(json_pack("{s:O,s:i,s:s}", "id", json_object_get(req, "id"), "rc", -ENODEV, "error", "qd0fa: no such device"));
+			say(json_pack("{s:O,s:i,s:s}", "id", json_object_get(req, "id"), "rc", -ENODEV, "error",
+				      "qd0fa: no such device"));
 		else if (!rule || strcmp(mode, "deaf"))
 			say(json_pack("{s:O,s:i,s:b,s:O}", "id", json_object_get(req, "id"), "rc", 0, "complete", 1, "asked", req));
 		json_decref(req);

@@ -84,9 +84,9 @@ static int64_t fitting(const struct model *m, const struct m_packet *p, const js
 {
 	int64_t first = p->psn, last = p->psn + p->count - 1;
 
-	if (p->late || !has_name(json_object_get(match, "class"), p->class_) || !has_name(json_object_get(match, "opcode"), p->opcode) ||
-	    !ends_fit(m, p, match) || p->size < g->size[0] || p->size > g->size[1] || p->transmission < g->transmission[0] ||
-	    p->transmission > g->transmission[1])
+	if (p->late || !has_name(json_object_get(match, "class"), p->class_) ||
+	    !has_name(json_object_get(match, "opcode"), p->opcode) || !ends_fit(m, p, match) || p->size < g->size[0] ||
+	    p->size > g->size[1] || p->transmission < g->transmission[0] || p->transmission > g->transmission[1])
 		return 0;
 	if (!json_object_get(match, "psn"))
 		return p->count;

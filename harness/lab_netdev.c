@@ -51,7 +51,9 @@ int lab_netdev_end(const char *netdev, struct error *e)
 
 static int offload_off(const char *netdev, struct error *e)
 {
-	static const uint32_t commands[] = { ETHTOOL_STXCSUM, ETHTOOL_SRXCSUM, ETHTOOL_SSG, ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO };
+	static const uint32_t commands[] = {
+		ETHTOOL_STXCSUM, ETHTOOL_SRXCSUM, ETHTOOL_SSG, ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO
+	};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = fd < 0 ? -errno : 0;
 
 	for (size_t i = 0; rc == 0 && i < sizeof commands / sizeof *commands; i++) {

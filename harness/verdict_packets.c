@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What the wire saw, against what was configured: where packets go, where their PSNs begin, how often and how soon they are sent again. */
+/* What the wire saw, against what was configured: where packets go, where their PSNs begin, how often and how soon they are sent
+ * again. */
 #include "verdict_internal.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "attr.h"
@@ -15,10 +17,14 @@
 #define RETRIES_WITHOUT_END 7
 #define FINDINGS_MAX 3
 
+struct seen {
+	const struct m_packet *p;
+};
+
 /* Records of runs come when a run ends: in this order they are as they came by. */
 static int by_time(const void *a, const void *b)
 {
-	const struct m_packet *x = *(const struct m_packet *const *)a, *y = *(const struct m_packet *const *)b;
+	const struct m_packet *x = ((const struct seen *)a)->p, *y = ((const struct seen *)b)->p;
 
 	if (x->t != y->t)
 		return x->t < y->t ? -1 : 1;
@@ -30,7 +36,7 @@ struct flow {
 	size_t qp;
 	unsigned life;
 	const json_t *attr;
-	const struct m_packet **p; /* all of the connection, both ways, by time */
+	const struct seen *p; /* all of the connection, both ways, by time */
 	size_t n;
 };
 
@@ -73,14 +79,15 @@ static void strangers(struct judge *j)
 		n++;
 		finding_set(f, f->expected, "packets of the connections that were made");
 		finding_set(f, f->seen, "%s from %s for QP %lld", p->opcode, p->from, (long long)p->dest_qpn);
-		finding_set(f, f->text, "a packet of no connection came by the wire: %s (packet %lld of the capture)", f->seen, (long long)p->n);
+		finding_set(f, f->text, "a packet of no connection came by the wire: %s (packet %lld of the capture)", f->seen,
+			    (long long)p->n);
 	}
 }
 
 static void first_psn(struct judge *j, const struct flow *f)
 {
 	for (size_t i = 0; i < f->n; i++) {
-		const struct m_packet *p = f->p[i];
+		const struct m_packet *p = f->p[i].p;
 		struct finding *out;
 
 		if (!is_request(f, p))
@@ -92,8 +99,9 @@ static void first_psn(struct judge *j, const struct flow *f)
 			return;
 		finding_set(out, out->expected, "the first request to have the PSN that was configured");
 		finding_set(out, out->seen, "%+lld from it", (long long)p->psn);
-		finding_set(out, out->text, "%s: life %u begins with a PSN that is not the configured one: %s (%s, packet %lld of the capture)",
-		            judge_qp(j, f->qp), f->life, out->seen, p->opcode, (long long)p->n);
+		finding_set(out, out->text,
+			    "%s: life %u begins with a PSN that is not the configured one: %s (%s, packet %lld of the capture)",
+			    judge_qp(j, f->qp), f->life, out->seen, p->opcode, (long long)p->n);
 		return;
 	}
 }
@@ -103,7 +111,7 @@ static void order(struct judge *j, const struct flow *f)
 	const struct m_packet *before = NULL;
 
 	for (size_t i = 0; i < f->n; i++) {
-		const struct m_packet *p = f->p[i];
+		const struct m_packet *p = f->p[i].p;
 		struct finding *out;
 
 		if (!is_request(f, p) || p->transmission != 1)
@@ -116,7 +124,8 @@ static void order(struct judge *j, const struct flow *f)
 		if (!out)
 			return;
 		finding_set(out, out->expected, "new requests in the order of their PSNs");
-		finding_set(out, out->seen, "PSN %lld for the first time after PSN %lld", (long long)p->psn, (long long)before->psn);
+		finding_set(out, out->seen, "PSN %lld for the first time after PSN %lld", (long long)p->psn,
+			    (long long)before->psn);
 		finding_set(out, out->text, "%s: %s", judge_qp(j, f->qp), out->seen);
 		return;
 	}
@@ -129,10 +138,10 @@ static void too_often(struct judge *j, const struct flow *f, const struct m_pack
 	if (!out)
 		return;
 	finding_set(out, out->expected, "at most %lld transmissions without an answer (retry_cnt %lld)", (long long)retries + 1,
-	            (long long)retries);
+		    (long long)retries);
 	finding_set(out, out->seen, "%lld", (long long)times);
 	finding_set(out, out->text, "%s: PSN %lld was sent %lld times with no answer between: retry_cnt %lld allows %lld",
-	            judge_qp(j, f->qp), (long long)p->psn, (long long)times, (long long)retries, (long long)retries + 1);
+		    judge_qp(j, f->qp), (long long)p->psn, (long long)times, (long long)retries, (long long)retries + 1);
 }
 
 static void too_soon(struct judge *j, const struct flow *f, const struct m_packet *p, uint64_t gap, uint64_t low, const char *timer)
@@ -143,9 +152,10 @@ static void too_soon(struct judge *j, const struct flow *f, const struct m_packe
 	if (!out)
 		return;
 	finding_set(out, out->expected, "at least %s before PSN %lld is sent again (%s)", units_format_ns(low, want, sizeof(want)),
-	            (long long)p->psn, timer);
+		    (long long)p->psn, timer);
 	finding_set(out, out->seen, "%s", units_format_ns(gap, got, sizeof(got)));
-	finding_set(out, out->text, "%s: PSN %lld was sent again after %s: the least is %s (%s)", judge_qp(j, f->qp), (long long)p->psn, got, want, timer);
+	finding_set(out, out->text, "%s: PSN %lld was sent again after %s: the least is %s (%s)", judge_qp(j, f->qp),
+		    (long long)p->psn, got, want, timer);
 }
 
 static uint64_t grid_of(const struct judge *j)
@@ -163,7 +173,7 @@ static void silences(struct judge *j, const struct flow *f)
 	uint64_t low = t_ns > slack ? t_ns - slack : 0;
 
 	for (size_t i = 0; i < f->n; i++) {
-		const struct m_packet *p = f->p[i];
+		const struct m_packet *p = f->p[i].p;
 
 		if (is_answer(f, p)) {
 			last = NULL;
@@ -195,15 +205,15 @@ static void silences(struct judge *j, const struct flow *f)
 static const struct m_packet *sent_again(const struct flow *f, size_t after, int64_t psn)
 {
 	for (size_t i = after + 1; i < f->n; i++)
-		if (is_request(f, f->p[i]) && f->p[i]->psn <= psn && f->p[i]->psn + f->p[i]->count > psn)
-			return f->p[i];
+		if (is_request(f, f->p[i].p) && f->p[i].p->psn <= psn && f->p[i].p->psn + f->p[i].p->count > psn)
+			return f->p[i].p;
 	return NULL;
 }
 
 static void rnr_waits(struct judge *j, const struct flow *f)
 {
 	for (size_t i = 0; i < f->n; i++) {
-		const struct m_packet *nak = f->p[i], *p;
+		const struct m_packet *nak = f->p[i].p, *p;
 		uint64_t wait;
 
 		if (!is_answer(f, nak) || nak->syndrome < 0 || (nak->syndrome & AETH_KIND_MASK) != RNR_NAK_BITS)
@@ -229,23 +239,23 @@ static void flow(struct judge *j, struct flow *f, bool identity)
 
 static void connection(struct judge *j, const struct m_connection *c, bool identity)
 {
-	const struct m_packet **list = calloc(j->m->packets.n + 1, sizeof(*list));
+	struct seen *list = calloc(j->m->packets.n + 1, sizeof(*list));
 	size_t n = 0;
 
 	if (!list) {
-		j->m->err = -1;
+		j->m->err = -ENOMEM;
 		return;
 	}
 	for (size_t i = 0; i < j->m->packets.n; i++)
 		if (j->m->packets.v[i].life == c->life && !strcmp(j->m->packets.v[i].pair, c->pair))
-			list[n++] = &j->m->packets.v[i];
+			list[n++].p = &j->m->packets.v[i];
 	qsort(list, n, sizeof(*list), by_time);
 	for (size_t k = 0; n && k < 2; k++) {
 		struct flow f = { .qp = c->end[k].qp, .life = c->life, .p = list, .n = n };
 
 		if (f.qp == M_NONE || strcmp(j->m->qps.v[f.qp].type, "RC"))
 			continue;
-		f.attr = judge_attr_at(j, f.qp, list[n - 1]->rec);
+		f.attr = judge_attr_at(j, f.qp, list[n - 1].p->rec);
 		flow(j, &f, identity);
 	}
 	free(list);
