@@ -116,7 +116,8 @@ static void order(struct judge *j, const struct flow *f)
 
 		if (!is_request(f, p) || p->transmission != 1)
 			continue;
-		if (!before || p->psn > before->psn) {
+		/* Two packets of one moment are in the capture as they came. */
+		if (!before || p->psn > before->psn || (p->n && p->n < before->n)) {
 			before = p;
 			continue;
 		}
