@@ -57,6 +57,9 @@ FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
 $(BUILD)/flags: always
 	@mkdir -p $(BUILD)
 	@printf '%s\n' '$(FLAGS)' | cmp -s - $@ || printf '%s\n' '$(FLAGS)' >$@
+$(BUILD)/places: always
+	@mkdir -p $(BUILD)
+	@printf '%s\n' "$(CURDIR)" '$(PREFIX)' | cmp -s - $@ || printf '%s\n' "$(CURDIR)" '$(PREFIX)' >$@
 
 $(BUILD)/packages: Makefile
 	@mkdir -p $(BUILD)
@@ -64,6 +67,7 @@ $(BUILD)/packages: Makefile
 	@touch $@
 
 # The one object that knows where the sources lie: data.c finds scripts and scenarios beside the program first.
+$(BUILD)/obj/harness/data.o: $(BUILD)/places
 $(BUILD)/obj/harness/data.o: private override CPPFLAGS += -DQD_SOURCE_DIR='"$(CURDIR)"' -DQD_DATA_DIR='"$(PREFIX)/share/qpdrill"'
 
 # What a program says of itself: the commit it was built from. Made anew only when that changes.

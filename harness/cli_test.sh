@@ -50,6 +50,10 @@ rows="
 2|none of auto, kvm, tcg|run $good --accel nope
 2|cannot be split|run $good --launch ''
 2|which folder|run $good --out ''
+2|no libibverbs.so.1|run $good --rdma-core $work/empty
+3|/etc/passwd: is no kernel image|run $good --lab guest --out $work/runs --kernel /etc/passwd --modules $work/empty
+3|--kernel needs --modules|run $good --lab guest --out $work/runs --kernel /etc/passwd
+3|the cache /dev/null is no folder|run $good --lab guest --out $work/runs
 2|no name of a profile|run $good --provider ../rxe
 3|cannot make the folder|run $good --out /dev/null/x
 2|there is no 'nope'|report --format nope $work/empty
@@ -69,6 +73,7 @@ rows="
 
 while IFS='|' read -r status wanted args; do
 	[ -n "$status" ] || continue
+	case $wanted in *' cache '*) export QPDRILL_CACHE=/dev/null ;; *) unset QPDRILL_CACHE ;; esac
 	eval "q $args" >"$work/out" 2>"$work/err" </dev/null
 	seen=$?
 	if [ "$seen" -ne "$status" ]; then
@@ -87,6 +92,10 @@ done <<<"$rows"
 # The next file that the program opens must not become its standard output.
 q check scenarios >&- 2>"$work/err"
 if [ $? -eq 3 ]; then echo 'ok closed standard output is told'; else echo 'not ok closed standard output is told'; fi
+# A reader that has seen enough is no error.
+q schema 2>"$work/err" | head -1 >"$work/out"
+if [ "${PIPESTATUS[0]}" -eq 0 ] && [ ! -s "$work/err" ]; then echo 'ok a reader that leaves is no error'; else echo 'not ok a reader that leaves is no error'; fi
+
 # Printed before main, without an end of line: as a provider's constructor may.
 if (printf 'no end of line'; exec "$build/qpdrill-agent" </dev/null) 2>"$work/err" | sed -n 2p | grep -q '^{.*"hello"'; then
 	echo "ok the agent's hello is a line of its own"

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <wordexp.h>
 
+#include "executor_lane.h"
 #include "log.h"
 #include "run.h"
 
@@ -62,7 +63,7 @@ struct input {
 	size_t n_set;
 	wordexp_t launch;
 	json_t *command;
-	char *repeat;
+	char *repeat, *rdma_core;
 	bool seed_given, launch_given;
 };
 
@@ -113,6 +114,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct input *in = state->input;
 	struct run_options *o = &in->o;
+	struct error e = { "" };
 
 	switch (key) {
 	case KEY_LAB:
@@ -128,7 +130,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->modules = arg;
 		break;
 	case KEY_RDMA_CORE:
-		o->rdma_core = arg;
+		in->rdma_core = rdma_core_find(arg, &e);
+		if (!in->rdma_core)
+			argp_error(state, "--rdma-core: %s", e.text);
+		o->rdma_core = in->rdma_core;
 		break;
 	case KEY_LAUNCH:
 		parse_launch(state, in, arg);
@@ -276,6 +281,7 @@ int cmd_run(int argc, char **argv)
 		status = status ? status : EXIT_ERROR;
 	}
 	free(in.repeat);
+	free(in.rdma_core);
 	json_decref(in.command);
 	if (in.launch_given)
 		wordfree(&in.launch);

@@ -105,6 +105,32 @@ static void references_resolve_to_what_the_device_returned(void)
 	run_done(&r);
 }
 
+static void members_of_a_list_are_resolved(void)
+{
+	json_t *step = json_pack("{s:s,s:[s],s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:[{s:s,s:i},{s:s,s:{s:s,s:i},s:i},{s:s,s:s,s:i}]}", "do", "post", "at",
+				 "p.a", "op", "SEND", "size", 64, "count", 3, "tag", 4096, "tx_off", 0, "stride", 64, "slots", 3, "chain", 1,
+				 "members", "op", "SEND", "size", 64, "op", "WRITE", "sge", "ref", "p.a.max_send_sge", "add", 1, "size", 64, "op",
+				 "READ", "rkey", "wrong", "size", 64);
+	struct controller c;
+	struct case_run r;
+	struct ops ops = { NULL };
+	struct error e = { "" };
+	const json_t *members;
+
+	run_with_plan(&r, &c);
+	ctl_object_find(&r, "p.a")->ret = json_pack("{s:{s:i}}", "cap", "max_send_sge", 2);
+	ctl_object_find(&r, "p.a")->told = json_pack("{s:{s:{s:i,s:s}}}", "keys", "p.b.mem", "rkey", 6, "addr", "0x1000");
+	CU_ASSERT_EQUAL_FATAL(step_post_queue(&r, step, &ops, &e), 0);
+	members = json_object_get(ops.head->req, "members");
+	CU_ASSERT_EQUAL(json_int(json_array_get(members, 1), "sge", -1), 3);
+	CU_ASSERT_EQUAL(json_int(json_array_get(members, 1), "rkey", -1), 6);
+	CU_ASSERT_EQUAL(json_int(json_array_get(members, 2), "rkey", -1), 6 ^ 0xffffffffLL);
+	CU_ASSERT_PTR_NULL(json_object_get(json_array_get(members, 0), "rkey"));
+	ops_free(&ops);
+	json_decref(step);
+	run_done(&r);
+}
+
 static void ends_are_found_by_pair_life_and_queue(void)
 {
 	static const struct {
@@ -334,6 +360,7 @@ static const struct {
 	void (*run)(void);
 } tests[] = {
 	{ "every life starts far from the last", every_life_starts_far_from_the_last },
+	{ "members of a list are resolved", members_of_a_list_are_resolved },
 	{ "references resolve to what the device returned", references_resolve_to_what_the_device_returned },
 	{ "ends are found by pair, life and queue", ends_are_found_by_pair_life_and_queue },
 	{ "lives and keys follow the replies", lives_and_keys_follow_the_replies },

@@ -66,6 +66,19 @@ static void library_version(const char *prefix, char *buf, size_t size)
 	}
 }
 
+char *rdma_core_find(const char *prefix, struct error *e)
+{
+	for (size_t i = 0; i < sizeof lib_dirs / sizeof lib_dirs[0]; i++) {
+		char path[PATH_MAX];
+
+		snprintf(path, sizeof path, "%s/%s/libibverbs.so.1", prefix, lib_dirs[i]);
+		if (access(path, R_OK) == 0)
+			return realpath(prefix, NULL);
+	}
+	error_set(e, -ENOENT, "%s has no libibverbs.so.1 in %s, %s or %s", prefix, lib_dirs[0], lib_dirs[1], lib_dirs[2]);
+	return NULL;
+}
+
 static void use_rdma_core(const char *prefix)
 {
 	char path[3 * PATH_MAX];

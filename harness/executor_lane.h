@@ -25,6 +25,8 @@ struct lane_options {
 
 struct executor_lane;
 
+/* The absolute path of an rdma-core installed at prefix (caller frees); NULL when there is no libibverbs, with the reason in e. */
+char *rdma_core_find(const char *prefix, struct error *e);
 int executor_lane_open(sd_event *loop, const struct lane_options *o, struct executor_lane **ret, struct error *e);
 /* {"kernel","provider","fw","rdma_core","lab","guest"}. New reference. */
 json_t *executor_lane_environment(const struct executor_lane *x);

@@ -6,6 +6,7 @@
 #   modules  .../lib/modules/RELEASE, for modprobe in the guest
 #   release  as uname -r prints it
 #   key      identifies image and modules
+# or, with exit status 1, error=WHY.
 #
 # usage: fetch_kernel.sh [--update] [--init PROGRAM] [--kernel IMAGE --modules DIR]
 #   --init               the guest's first program (build/qpdrill-init); without it no initrd is made
@@ -18,7 +19,9 @@ set -u -o pipefail
 export LC_ALL=C
 
 say() { printf 'kernel: %s\n' "$*" >&2; }
-die() { say "$*"; exit 1; }
+# The last word goes to the caller too, for its reports.
+exec 3>&1
+die() { say "$*"; printf 'error=%s\n' "$*" >&3; exit 1; }
 
 update='' init='' user_image='' user_modules=''
 while [ $# -gt 0 ]; do
@@ -162,10 +165,21 @@ fetch_distribution() {
 	ln -sfn "kernels/$key" "$cache/current.new" && mv -T "$cache/current.new" "$cache/current" || die "cannot write $cache/current"
 }
 
+measure() { # kernel-folder
+	printf '%s %s\n' "$(stat -c %s "$1/image")" "$(find "$1/modules" -type f -name '*.ko*' | wc -l)"
+}
+
+# What a full disk, or somebody who made room, has left of a kernel is fetched anew.
+is_whole() { # kernel-folder
+	[ -s "$1/stamp" ] && [ -s "$1/release" ] && [ "$(measure "$1" 2>/dev/null)" = "$(cat "$1/stamp")" ]
+}
+
 # Takes one's own kernel in: the key is the content of image and modules, so a rebuilt kernel is another one.
 fetch_user() {
 	local base sum
-	[ -r "$user_image" ] || die "--kernel $user_image: cannot be read"
+	[ -f "$user_image" ] && [ -r "$user_image" ] || die "--kernel $user_image: cannot be read"
+	bootable_elf "$user_image" || [ "$(tail -c +515 "$user_image" | head -c 4 | tr -d '\0')" = HdrS ] ||
+		die "--kernel $user_image: is no kernel image (a bzImage, or a vmlinux with a PVH note)"
 	[ -d "$user_modules" ] || die "--modules $user_modules: no such folder"
 	mkdir -p "$tmp/new/modules/lib/modules" || die "cannot write to $tmp"
 	if bootable_elf "$user_image"; then cp "$user_image" "$tmp/vmlinux"; else extract_vmlinux "$user_image" "$tmp/vmlinux" || :; fi
@@ -188,7 +202,7 @@ fetch_user() {
 	list_modules "$tmp/new/modules" "$release" $need_first $need $want >"$tmp/files" || exit 1
 	sum=$({ sha256sum <"$user_image"; xargs -d '\n' cat <"$tmp/files" | sha256sum; echo "$base"; } | sha256sum | cut -c1-16)
 	key=user-$release-$sum
-	[ -e "$cache/kernels/$key/stamp" ] || finish_kernel "$tmp/new" "$user_image" "$key"
+	is_whole "$cache/kernels/$key" || finish_kernel "$tmp/new" "$user_image" "$key"
 }
 
 finish_kernel() { # folder image key; the folder holds modules/lib/modules/RELEASE
@@ -203,7 +217,7 @@ finish_kernel() { # folder image key; the folder holds modules/lib/modules/RELEA
 	fi
 	printf '%s\n' "$release" >"$1/release"
 	sync -f "$1" 2>/dev/null
-	: >"$1/stamp"
+	measure "$1" >"$1/stamp"
 	mkdir -p "$cache/kernels" && rm -rf "$cache/kernels/$key" && mv -T "$1" "$cache/kernels/$key" || die "cannot write $cache/kernels/$key"
 }
 
@@ -216,14 +230,16 @@ PATH=$PATH:/usr/sbin:/sbin
 
 mkdir -p "$cache" 2>/dev/null
 ready=''
-if [ -z "$update$user_image" ] && [ -e "$cache/current/stamp" ]; then
+if [ -z "$update$user_image" ] && is_whole "$cache/current/"; then
 	key=$(basename "$(readlink "$cache/current")")
 	release=$(cat "$cache/current/release") && ready=1
 fi
 initrd_name=''
 [ -z "$init" ] || initrd_name=initrd-$(cat "$init" "${BASH_SOURCE[0]}" | sha256sum | cut -c1-12).gz
-if [ -z "$ready" ] || [ ! -e "$cache/kernels/$key/$initrd_name" ]; then
+has_initrd() { [ -z "$initrd_name" ] || gzip -t "$cache/kernels/$key/$initrd_name" 2>/dev/null; }
+if [ -z "$ready" ] || ! has_initrd; then
 	[ -w "$cache" ] || die "the cache folder $cache cannot be written; QPDRILL_CACHE=FOLDER names another"
+	[ -d "$cache" ] || die "the cache $cache is no folder; QPDRILL_CACHE=FOLDER names another"
 	exec 9>"$cache/lock" || die "cannot write $cache/lock"
 	flock -n 9 || { say "another run is filling the cache; waiting for it"; flock -w 900 9 || die "gave up after 15 minutes: $cache/lock is still held"; }
 	# Nobody else is at work: what lies there was left by a killed run.
@@ -231,13 +247,13 @@ if [ -z "$ready" ] || [ ! -e "$cache/kernels/$key/$initrd_name" ]; then
 	tmp=$(mktemp -d "$cache/tmp.XXXXXX") || die "cannot write to $cache"
 	trap 'rm -rf "$tmp"' EXIT
 	if [ -n "$user_image" ]; then fetch_user
-	elif [ -n "$update" ] || [ ! -e "$cache/current/stamp" ]; then fetch_distribution
+	elif [ -n "$update" ] || ! is_whole "$cache/current/"; then fetch_distribution
 	fi
 	if [ -z "$user_image" ]; then
 		key=$(basename "$(readlink "$cache/current")")
 		release=$(cat "$cache/current/release") || die "$cache/current is broken: remove $cache and try again"
 	fi
-	if [ -n "$initrd_name" ] && [ ! -e "$cache/kernels/$key/$initrd_name" ]; then
+	if ! has_initrd; then
 		find "$cache/kernels/$key" -name "initrd-*.gz" -mtime +1 -delete # of other versions of the script
 		build_initrd "$cache/kernels/$key" "$cache/kernels/$key/$initrd_name"
 	fi

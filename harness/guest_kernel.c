@@ -45,15 +45,21 @@ int guest_kernel_find(const char *image, const char *modules, bool update, struc
 
 	if (update)
 		argv[n++] = (char *)"--update";
-	if (image || modules) {
+	if (image) {
 		argv[n++] = (char *)"--kernel";
-		argv[n++] = (char *)(image ? image : "");
+		argv[n++] = (char *)image;
+	}
+	if (modules) {
 		argv[n++] = (char *)"--modules";
-		argv[n++] = (char *)(modules ? modules : "");
+		argv[n++] = (char *)modules;
 	}
 	rc = proc_run(argv, FETCH_TIMEOUT_NS, &out, e);
-	if (rc > 0)
-		rc = error_set(e, -ENOENT, "no kernel for the guest (the reason is above, from %s)", script);
+	if (rc > 0) {
+		char *why = value_of(out, "error");
+
+		rc = error_set(e, -ENOENT, "no kernel for the guest: %s", why ? why : script);
+		free(why);
+	}
 	if (rc < 0)
 		goto free_out;
 	struct guest_kernel k = {

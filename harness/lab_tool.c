@@ -16,6 +16,8 @@
 #include "units.h"
 
 #define OUTPUT_MAX (4u << 20)
+/* rdma opens a socket for each command and closes none: it would run out of descriptors in a long run. */
+#define COMMANDS_MAX 200u
 
 struct text {
 	char *data;
@@ -275,7 +277,7 @@ static int exchange(struct lab_tool *t, const char *lines, uint64_t timeout_ns, 
 	snprintf(mark, sizeof mark, "qdmark%u", ++t->mark);
 	if (snprintf(text, sizeof text, "%s\n%s\n", lines, mark) >= (int)sizeof text)
 		return error_set(e, -EINVAL, "%s: commands of more than 2000 characters", t->kind->name);
-	if (t->running && proc_poll(&t->proc))
+	if (t->running && (proc_poll(&t->proc) || t->mark % COMMANDS_MAX == 0))
 		lab_tool_restart(t);
 	if (!t->running)
 		rc = lab_tool_start(t, e);

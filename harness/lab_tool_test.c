@@ -100,7 +100,43 @@ static void stuck_program(void)
 	free(saved);
 }
 
+/* A program that spends itself, as rdma does its descriptors, is begun anew before it is spent. */
+static void tired_program(void)
+{
+	char dir[] = "/tmp/qd-tool-XXXXXX", fake[64], path[512];
+	const char *old = getenv("PATH");
+	struct lab_tool *t = NULL;
+	struct error e = { "" };
+	int rc = 0, n;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+	snprintf(fake, sizeof fake, "%s/rdma", dir);
+	FILE *f = fopen(fake, "we");
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	fputs("#!/bin/sh\nn=0\nwhile read -r line; do\n"
+	      "case $line in qdmark*) echo \"Object $line is unknown\" >&2; continue;; esac\n"
+	      "n=$((n + 1))\n[ $n -gt 300 ] && echo 'Failed to open NETLINK' >&2\necho '[]'\ndone\n",
+	      f);
+	fclose(f);
+	chmod(fake, 0755);
+	snprintf(path, sizeof path, "%s:%s", dir, old);
+	char *saved = strdup(old);
+
+	setenv("PATH", path, 1);
+	CU_ASSERT_EQUAL_FATAL(lab_tool_new("rdma", &t, &e), 0);
+	for (n = 0; n < 700 && rc == 0; n++)
+		rc = lab_tool_run(t, "res show", LAB_TOOL_TIMEOUT_NS, NULL, &e);
+	ROW_ASSERT(rc == 0, "command %d: %s", n, e.text);
+	lab_tool_free(t);
+	setenv("PATH", saved, 1);
+	free(saved);
+	unlink(fake);
+	rmdir(dir);
+}
+
 static const struct test_case cases[] = {
+	{ "a tired program", tired_program },
 	{ "errnos from words", errnos },
 	{ "answers and refusals", answers },
 	{ "commands that cannot be one", bad_commands },

@@ -91,7 +91,10 @@ static void hold_standard_files(void)
 /* What could not be printed is an error, whichever command it was. */
 static int ended(int status)
 {
-	if ((fflush(stdout) == EOF || ferror(stdout)) && status == 0) {
+	bool failed = fflush(stdout) == EOF || ferror(stdout);
+
+	/* A reader that has seen enough is none. */
+	if (failed && status == 0 && errno != EPIPE) {
 		log_error("standard output: %s", strerror(errno));
 		return EXIT_ERROR;
 	}

@@ -349,6 +349,9 @@ static void settle_rest(struct run *r)
 			settle_unrun(r, c, VERDICT_ERROR, "not run: interrupted");
 		else {
 			snprintf(why, sizeof(why), "not run: %s", r->broken.text[0] ? r->broken.text : "the lab ended before it");
+			/* A headline is one line. */
+			for (char *nl = strchr(why, '\n'); nl; nl = strchr(nl, '\n'))
+				*nl = ' ';
 			settle_unrun(r, c, VERDICT_ERROR, why);
 		}
 	}

@@ -92,18 +92,46 @@ static int remote_key(struct case_run *r, const struct object *qp, const json_t 
 	return 0;
 }
 
-static void copy_members(json_t *req, const json_t *step, const json_t *remote)
+/* What a member says of numbers and keys is resolved as for a post of its own. */
+static int resolve_member(struct case_run *r, const struct object *qp, const char *mem, const json_t *place, json_t *m, struct error *e)
+{
+	const char *op = json_str(m, "op"), *key;
+	json_t *value, *remote;
+	void *next;
+	int rc = 0;
+
+	json_object_foreach_safe(m, next, key, value)
+	{
+		int64_t n = 0;
+
+		if (!json_object_get(value, "ref"))
+			continue;
+		rc = value_resolve(r, value, 0, &n, e);
+		if (rc)
+			return rc;
+		json_object_set_new(m, key, json_integer((json_int_t)n));
+	}
+	if (!op || !is_remote(op) || !place)
+		return 0;
+	remote = json_pack("{s:O,s:O}", "roff", json_object_get(place, "roff"), "rstride", json_object_get(place, "rstride"));
+	rc = remote_key(r, qp, m, mem, remote, e);
+	if (!rc)
+		json_object_update(m, remote);
+	json_decref(remote);
+	return rc;
+}
+
+static int copy_members(struct case_run *r, const struct object *qp, const char *mem, const json_t *step, const json_t *remote,
+			json_t *req, struct error *e)
 {
 	json_t *members = json_deep_copy(json_object_get(step, "members")), *m;
 	size_t i;
+	int rc = 0;
 
-	json_array_foreach(members, i, m) {
-		const char *op = json_str(m, "op");
-
-		if (op && is_remote(op) && remote)
-			json_object_update_missing(m, (json_t *)remote);
-	}
+	json_array_foreach(members, i, m)
+		rc = rc ? rc : resolve_member(r, qp, mem, remote, m, e);
 	json_object_set_new(req, "members", members);
+	return rc;
 }
 
 static bool wants_remote(const json_t *step, const char *op)
@@ -211,8 +239,11 @@ static int queue_one(struct case_run *r, struct object *qp, const json_t *step, 
 	if (remote)
 		json_object_update(req, remote);
 	if (json_object_get(step, "members"))
-		copy_members(req, step, remote);
+		rc = copy_members(r, qp, mem, step, remote, req, e);
 	json_decref(remote);
+	remote = NULL;
+	if (rc)
+		goto fail;
 	if (strcmp(p->op, "READ") == 0) {
 		snprintf(p->mr, sizeof p->mr, "%.56s.tx", qp->name);
 		snprintf(p->mr_agent, sizeof p->mr_agent, "%s", qp->agent);

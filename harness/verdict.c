@@ -238,17 +238,34 @@ static enum verdict verdict_of(const struct judge *j, const struct finding **ret
 	return first ? verdicts[first->severity] : VERDICT_PASS;
 }
 
+/* A fault before it that did not fire is the likelier cause than the device. */
+static const struct finding *idle_fault(const struct judge *j, const struct finding *failed)
+{
+	for (size_t i = 0; failed->severity == SEVERITY_FAIL && i < j->findings.n; i++) {
+		const struct finding *f = &j->findings.v[i];
+
+		if (f->severity == SEVERITY_INCONCLUSIVE && !strcmp(f->check, "fault") && f->inst < failed->inst)
+			return f;
+	}
+	return NULL;
+}
+
 static char *headline(const struct judge *j, const struct finding *f, char *buf, size_t size)
 {
 	const struct m_inst *in = &j->m->insts.v[f->inst];
 	const char *file = json_str(j->plan, "file");
 	int line = (int)json_int(in->plan, "line", 0);
+	const struct finding *idle = idle_fault(j, f);
+	size_t len;
 
 	if (in->step > 0)
 		snprintf(buf, size, "%s:%d: step %d%s%s (%s): %s", file ? file : "?", line, in->step, *in->iter ? " iteration " : "", in->iter,
 		         judge_do(j, f->inst), f->text);
 	else
 		snprintf(buf, size, "%s", f->text);
+	len = strlen(buf);
+	if (idle)
+		snprintf(buf + len, size - len, "; and %s", idle->text);
 	return buf;
 }
 

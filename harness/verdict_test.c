@@ -77,6 +77,8 @@ static const struct row {
 	/* The scenario is wrong: step, side, expected, seen. */
 	{ "wrong-expectation", "fail", { "scenarios/t/wrong-expectation.yaml:8: step 4 (expect): p.a: expected wc: [RETRY_EXC_ERR", "seen RNR_RETRY_EXC_ERR, WR_FLUSH_ERR x 2" } },
 	{ "wrong-return", "fail", { "step 3 (post)", "expected the post to return 0", "seen ENOMEM" } },
+	{ "fault-not-fired-and-missed", "fail",
+	  { "step 4 (expect): p.a: expected wc: every one RETRY_EXC_ERR", "; and fault dry (missing_receive) left no evidence that it fired" } },
 	{ "fault-not-fired", "inconclusive", { "fault dry (missing_receive) left no evidence that it fired" } },
 	/* What nobody named. */
 	{ "unexplained-completion", "fail", { "unexpected REM_OP_ERR" } },
