@@ -26,8 +26,6 @@
 #define DEFAULT_MTU 1500
 #define ACTIVE_TIMEOUT_NS (5 * NSEC_PER_SEC)
 #define RECHECK_MS 10
-/* In batch mode rdma opens a socket for every command and closes none: it is started anew before it runs out of them. */
-#define RDMA_COMMANDS_MAX 200
 #define MODPROBE_TIMEOUT_NS (20 * NSEC_PER_SEC)
 
 enum tool { TOOL_IP, TOOL_TC, TOOL_RDMA, NUM_TOOLS };
@@ -51,7 +49,6 @@ struct lab_rxe {
 	struct journal *journal;
 	struct lab_tool *tool[NUM_TOOLS];
 	bool rdma_stale;   /* devices came or went since rdma started */
-	unsigned rdma_commands; /* since it started */
 	unsigned token;    /* 16 bits: in names and MAC addresses */
 	int net;           /* second byte of the addresses: 10.net.lane.0/30 */
 	struct lane lanes[MAX_LANES][NUM_KINDS];
@@ -140,12 +137,9 @@ static int run_text(struct lab_rxe *r, enum tool tool, const char *args, json_t 
 {
 	bool changes = strstr(args, "link add") || strstr(args, "link del");
 
-	bool stale = r->rdma_stale && strncmp(args, "link add", 8) != 0;
-
-	if (tool == TOOL_RDMA && (stale || ++r->rdma_commands > RDMA_COMMANDS_MAX)) {
+	if (tool == TOOL_RDMA && r->rdma_stale && strncmp(args, "link add", 8) != 0) {
 		lab_tool_restart(r->tool[TOOL_RDMA]);
-		r->rdma_stale = r->rdma_stale && !stale;
-		r->rdma_commands = 0;
+		r->rdma_stale = false;
 	}
 	int rc = lab_tool_run(r->tool[tool], args, LAB_TOOL_TIMEOUT_NS, ret_out, e);
 
