@@ -160,8 +160,9 @@ killed_native_controller_is_cleaned_up_after() {
 			wait \$pid 2>/dev/null
 		done
 		'$qpdrill' clean >&2 || exit 1
-		for i in \$(seq 50); do pgrep qpdrill-agent >/dev/null || break; sleep 0.1; done
-		echo "links \$(ls /sys/class/net | grep -c ^qd) devices \$(ls /sys/class/infiniband | wc -l) agents \$(pgrep -c qpdrill-agent) journals \$(ls /run/qpdrill-test | wc -l)"
+		agents() { cat /proc/[0-9]*/comm 2>/dev/null | grep -cx qpdrill-agent; }
+		for i in \$(seq 50); do [ "\$(agents)" = 0 ] && break; sleep 0.1; done
+		echo "links \$(ls /sys/class/net | grep -c ^qd) devices \$(ls /sys/class/infiniband | wc -l) agents \$(agents) journals \$(ls /run/qpdrill-test | wc -l)"
 	END
 	"$qpdrill" guest run "bash $work/native" >"$work/out" 2>"$work/err"
 	[ "$(cat "$work/out")" = 'links 0 devices 0 agents 0 journals 0' ]
@@ -186,8 +187,19 @@ ordinary_user_without_network() {
 	verdict "$name" $?
 }
 
+# What a full disk has left of a kernel is noticed before it boots.
+damaged_cache_is_mended() {
+	local cache=${QPDRILL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/qpdrill} key
+	key=$(readlink "$cache/current") && mkdir -p "$work/damaged/kernels" && cp -r "$cache/$key" "$work/damaged/kernels/" &&
+		ln -s "$key" "$work/damaged/current" && truncate -s 100000 "$work/damaged/$key"/initrd-*
+	QPDRILL_CACHE=$work/damaged "$qpdrill" guest run true >"$work/out" 2>"$work/err"
+	verdict 'a damaged initramfs is made anew' $?
+	rm -rf "$work/damaged"
+}
+
 run_tells_output_and_status
 host_is_read_only
+damaged_cache_is_mended
 dead_guest_is_told
 crash_is_the_finding_of_its_case
 killed_controller_leaves_nothing
