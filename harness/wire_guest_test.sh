@@ -33,6 +33,7 @@ END
 cat >"$work/inside" <<END
 cd '$PWD'
 export QPDRILL_STATE=/run/qpdrill-test
+wires() { grep -lxs qpdrill-wire /proc/[0-9]*/comm | cut -d/ -f3; }
 for signal in KILL STOP NONE; do
 	'$qpdrill' run '$work/wired.yaml' --provider none --lab rxe --out /run/out-\$signal >/dev/null 2>&1 &
 	pid=\$!
@@ -40,14 +41,14 @@ for signal in KILL STOP NONE; do
 		grep -qs '"do":"wait"' /run/out-\$signal/2*/cases/*/observations.jsonl && break
 		sleep 0.1
 	done
-	wire=\$(pgrep -x qpdrill-wire)
+	wire=\$(wires)
 	[ \$signal = NONE ] || kill -\$signal \$wire
 	begin=\$(date +%s)
 	wait \$pid
 	took=\$((\$(date +%s) - begin))
 	[ \$took -le 30 ] && soon=soon || soon="after \$took s"
 	echo "\$signal \$(sed -E 's/.*"headline": ?"([^"]*)".*"verdict": ?"([^"]*)".*/\2: \1/' /run/out-\$signal/latest/results.jsonl)" \
-		"\$soon links \$(ls /sys/class/net | grep -c ^qd) wires \$(pgrep -xc qpdrill-wire)"
+		"\$soon links \$(ls /sys/class/net | grep -c ^qd) wires \$(wires | wc -l)"
 done
 END
 timeout -k 5 200 "$qpdrill" guest run "bash $work/inside" >"$work/out" 2>"$work/err"
