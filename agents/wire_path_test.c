@@ -378,13 +378,18 @@ static void test_records(void)
 	CU_ASSERT_STRING_EQUAL(record_text(&b, 0, "obj"), "p.a");
 	CU_ASSERT_STRING_EQUAL(record_text(&b, 0, "class"), "request");
 	CU_ASSERT_STRING_EQUAL(record_text(&b, 0, "fate"), "passed");
+	/* What had the same fate is one run too. */
 	send_packet(&b, 1, "RC_ACKNOWLEDGE", 3, 0);
+	send_packet(&b, 1, "RC_ACKNOWLEDGE", 4, 0);
+	wire_report_flush(wire_path_report(b.w), UINT64_MAX);
 	CU_ASSERT(json_array_size(b.records) == 2 && record_int(&b, 1, "syndrome") == 0x1f && record_int(&b, 1, "psn") == 3);
+	CU_ASSERT(record_int(&b, 1, "count") == 2);
 	CU_ASSERT_STRING_EQUAL(record_text(&b, 1, "fate"), "eaten");
 	CU_ASSERT_STRING_EQUAL(record_text(&b, 1, "obj"), "p.b");
 	CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(json_object_get(json_array_get(b.records, 1), "rules"), 0)),
 			       "lost");
 	send_packet(&b, 0, "RC_SEND_ONLY", 2, 1024);
+	wire_report_flush(wire_path_report(b.w), UINT64_MAX);
 	CU_ASSERT(json_array_size(b.records) == 3 && record_int(&b, 2, "transmission") == 2);
 	wire_path_disconnect(b.w, "p");
 	send_packet(&b, 0, "RC_SEND_ONLY", 2, 1024);

@@ -77,16 +77,31 @@ static json_t *new_record(const struct wire_names *names, const struct wire_run 
 	return rec;
 }
 
+/* What happened to it, or to all of a run alike. */
+static void add_fate(const struct wire_names *names, const struct wire_run *run, json_t *rec)
+{
+	if (run->transmission)
+		set_int(rec, "transmission", run->transmission);
+	set_text(rec, "fate", wire_fate_names[run->fate]);
+	set_int(rec, "count", (int64_t)run->count);
+	if (run->icrc_bad)
+		set_text(rec, "icrc", "bad");
+	if (!run->n_touched)
+		return;
+	json_t *rules = json_array();
+
+	for (unsigned i = 0; i < run->n_touched; i++)
+		json_array_append_new(rules, json_string(wire_name_text(names, run->touched[i])));
+	json_object_set_new_nocheck(rec, "rules", rules);
+}
+
 static void end_run(struct wire_report *r, struct wire_run *run)
 {
 	if (!run->open)
 		return;
 	json_t *rec = new_record(r->names, run);
 
-	if (run->conn && run->class != PACKET_CLASS_CNP)
-		set_int(rec, "transmission", 1);
-	set_text(rec, "fate", wire_fate_names[WIRE_PASSED]);
-	set_int(rec, "count", (int64_t)run->count);
+	add_fate(r->names, run, rec);
 	if (run->count > 1) {
 		set_int(rec, "t_last", (int64_t)run->t_last_ns);
 		if (run->n_last)
@@ -113,6 +128,11 @@ static void fill_run(struct wire_run *run, const struct wire_sight *s)
 	run->dest_qp = p->dest_qp;
 	run->psn = s->place->conn ? s->place->psn : p->psn;
 	run->count = 1;
+	run->transmission = s->place->transmission;
+	run->fate = s->fate;
+	run->icrc_bad = s->icrc_bad;
+	run->n_touched = s->n_touched;
+	memcpy(run->touched, s->touched, s->n_touched * sizeof *s->touched);
 	run->n_first = run->n_last = s->n;
 	run->t_first_ns = run->t_last_ns = s->t_ns;
 	if (!run->conn)
@@ -126,9 +146,12 @@ static bool continues(const struct wire_run *run, const struct wire_sight *s)
 
 	return run->open && run->conn == s->place->conn && run->conn && run->op == p->op && run->opcode == p->opcode &&
 	       run->class == p->class && run->syndrome == p->syndrome && run->size == p->payload_bytes &&
-	       run->ack_req == p->ack_req && (psn == run->psn + (int64_t)run->count || p->class == PACKET_CLASS_CNP);
+	       run->ack_req == p->ack_req && run->transmission == s->place->transmission && run->fate == s->fate &&
+	       run->icrc_bad == s->icrc_bad && run->n_touched == s->n_touched &&
+	       !memcmp(run->touched, s->touched, s->n_touched * sizeof *s->touched) && (psn == run->psn + (int64_t)run->count || p->class == PACKET_CLASS_CNP);
 }
 
+/* A copy, a forged packet, or what was kept and goes on: each is told by itself. */
 static void single(struct wire_report *r, const struct wire_sight *s)
 {
 	struct wire_run run = { 0 };
@@ -136,23 +159,11 @@ static void single(struct wire_report *r, const struct wire_sight *s)
 	fill_run(&run, s);
 	json_t *rec = new_record(r->names, &run);
 
-	if (s->place->transmission)
-		set_int(rec, "transmission", s->place->transmission);
-	set_text(rec, "fate", wire_fate_names[s->fate]);
-	set_int(rec, "count", 1);
+	add_fate(r->names, &run, rec);
 	if (s->late)
 		json_object_set_new_nocheck(rec, "late", json_true());
 	if (s->of)
 		set_int(rec, "of", (int64_t)s->of);
-	if (s->icrc_bad)
-		set_text(rec, "icrc", "bad");
-	if (s->n_touched) {
-		json_t *rules = json_array();
-
-		for (unsigned i = 0; i < s->n_touched; i++)
-			json_array_append_new(rules, json_string(wire_name_text(r->names, s->touched[i])));
-		json_object_set_new_nocheck(rec, "rules", rules);
-	}
 	r->record(r->user, rec);
 }
 
@@ -175,7 +186,7 @@ void wire_report_packet(struct wire_report *r, const struct wire_sight *s)
 		return;
 	struct wire_run *run = run_of(r, s);
 
-	if (run && plain && continues(run, s)) {
+	if (run && !s->late && continues(run, s)) {
 		run->count++;
 		run->n_last = s->n;
 		run->t_last_ns = s->t_ns;
@@ -183,7 +194,7 @@ void wire_report_packet(struct wire_report *r, const struct wire_sight *s)
 	}
 	if (run)
 		end_run(r, run);
-	if (!run || !plain) {
+	if (!run || s->late) {
 		single(r, s);
 		return;
 	}

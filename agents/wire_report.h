@@ -59,6 +59,10 @@ struct wire_run {
 	uint8_t src[16], dst[16];
 	int64_t psn; /* of the first; absolute without a connection */
 	uint64_t count, n_first, n_last, t_first_ns, t_last_ns;
+	unsigned transmission;
+	enum wire_fate fate;
+	bool icrc_bad;
+	unsigned touched[WIRE_TOUCHED_MAX], n_touched;
 };
 
 struct wire_report {

@@ -85,6 +85,8 @@ struct fault_env {
 	int (*signal)(void *ctl, const char *agent, int sig, char *ret_status, size_t size, struct error *e);
 	/* Starts an agent that was killed anew, with its device open and nothing else. */
 	int (*restart)(void *ctl, const char *agent, struct error *e);
+	/* One request of the wire (agents/wire.md). req is stolen; the reply's rc, or a negative errno of the channel. */
+	int (*wire)(void *ctl, json_t *req, json_t **ret_reply, struct error *e);
 	/* The requests that make an MR of the plan anew, with this access ([..]; NULL: the planned one): destroy, create. */
 	int (*mr_renew)(void *ctl, const char *mr, const json_t *access, struct error *e);
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../harness/json.h"
+#include "action.h"
 
 /* ---- a world ---- */
 
@@ -146,6 +147,11 @@ static int w_restart(void *ctl, const char *agent, struct error *e)
 	return 0;
 }
 
+static int w_wire(void *ctl, json_t *req, json_t **ret_reply, struct error *e)
+{
+	return w_request(ctl, "wire", req, ret_reply, e);
+}
+
 static int w_mr_renew(void *ctl, const char *mr, const json_t *access, struct error *e)
 {
 	struct world *w = ctl;
@@ -189,6 +195,7 @@ static void world_init(struct world *w)
 			 .posts_since = w_posts_since,
 			 .signal = w_signal,
 			 .restart = w_restart,
+			 .wire = w_wire,
 			 .mr_renew = w_mr_renew },
 	};
 	w->env.ctl = w;
@@ -382,10 +389,19 @@ static void checks_refuse_what_the_table_cannot(void)
 		{ "netem", "{'at':'p.a','args':'loss 1%; qdisc del'}", false },
 		{ "netem", "{'at':'p.a','loss':'1%','reorder':'5%'}", false },
 		{ "wire", "{'action':'drop','match':{'class':'ack'}}", true },
-		{ "wire", "{'action':'drop','match':{'colour':'red'}}", false },
 		{ "wire", "{'action':'delay'}", false },
 		{ "wire", "{'action':'rewrite'}", false },
 		{ "wire", "{'action':'forge'}", false },
+		{ "wire", "{'action':'drop','by':5}", false },
+		{ "wire", "{'action':'delay','by':20000000,'times':1}", true },
+		{ "wire", "{'action':'rewrite','rewrite':{'psn':'+1','pkey':4660}}", true },
+		{ "wire", "{'action':'rewrite','rewrite':{'colour':1}}", false },
+		{ "wire", "{'action':'corrupt','where':'icrc'}", true },
+		{ "wire", "{'action':'corrupt','where':'moon'}", false },
+		{ "wire", "{'action':'forge','forge':{'kind':'NAK_OP'}}", true },
+		{ "wire", "{'action':'forge','forge':{'kind':'NAK_MOON'}}", false },
+		{ "wire", "{'action':'replay','into':'next_life','fit':'both'}", true },
+		{ "wire", "{'action':'swallow'}", false },
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -397,6 +413,66 @@ static void checks_refuse_what_the_table_cannot(void)
 		CU_ASSERT_EQUAL(e.text[0] == 0, rows[i].ok);
 		json_decref(args);
 	}
+}
+
+/* ---- the wire ---- */
+
+static const struct wire_row {
+	const char *args, *report;
+	int proof;
+} wire_rows[] = {
+	{ "{'action':'drop'}", "{'hits':2,'invented':0}", 1 },
+	{ "{'action':'drop'}", "{'hits':0,'why':'no packet came'}", 0 },
+	{ "{'action':'forge','forge':{'kind':'ACK'}}", "{'hits':2,'invented':0}", 0 },
+	{ "{'action':'forge','forge':{'kind':'ACK'}}", "{'hits':2,'invented':1}", 1 },
+	{ "{'action':'replay'}", "{'hits':1,'invented':0}", 1 },
+	{ "{'action':'replay','into':'next_life'}", "{'hits':1,'invented':0}", 0 },
+	{ "{'action':'replay','into':'next_life'}", "{'hits':1,'invented':1}", 1 },
+};
+
+static void a_rule_of_the_wire_is_proven_by_its_report(void)
+{
+	for (size_t i = 0; i < sizeof wire_rows / sizeof wire_rows[0]; i++) {
+		struct error e = { "" };
+		json_t *evidence = NULL;
+		struct world w;
+		struct fault f;
+
+		world_init(&w);
+		f = fault_of(&w, "wire", parse(wire_rows[i].args));
+		json_object_set_new(f.state, "for_ns", json_integer(7));
+		CU_ASSERT_EQUAL(f.ops->inject(&f, NULL), 0);
+		CU_ASSERT_STRING_EQUAL(json_str(json_array_get(w.asked, 0), "op"), "rule");
+		CU_ASSERT_STRING_EQUAL(json_str(json_array_get(w.asked, 0), "as"), "x");
+		CU_ASSERT_EQUAL(json_int(json_array_get(w.asked, 0), "for", 0), 7);
+		json_object_set_new(w.reply, "rule", parse(wire_rows[i].report));
+		CU_ASSERT_EQUAL(f.ops->prove(&f, &evidence, &e), wire_rows[i].proof);
+		CU_ASSERT_EQUAL(e.text[0] != 0, !wire_rows[i].proof);
+		json_decref(evidence);
+		CU_ASSERT_EQUAL(f.ops->clear(&f, NULL), 0);
+		/* What it was when it was cleared stays its proof. */
+		json_object_clear(w.reply);
+		CU_ASSERT_EQUAL(prove(&f), wire_rows[i].proof);
+		w.rc = -EPIPE;
+		CU_ASSERT_EQUAL(f.ops->inject(&f, NULL), -EPIPE);
+		fault_done(&f);
+		world_free(&w);
+	}
+}
+
+static void the_wire_has_the_parameters_of_all_actions(void)
+{
+	const struct fault_ops *ops = fault_find("wire");
+
+	for (const struct action_ops *const *a = action_table; *a; a++)
+		for (const struct fault_param *p = (*a)->params; p && p->name; p++) {
+			bool there = false;
+
+			for (const struct fault_param *w = ops->params; w->name; w++)
+				there |= !strcmp(w->name, p->name) && w->type == p->type && w->min <= p->min && w->max >= p->max &&
+					 !w->required;
+			CU_ASSERT_TRUE(there);
+		}
 }
 
 /* ---- hooks ---- */
@@ -791,6 +867,8 @@ static const CU_TestInfo tests[] = {
 	{ "every row is complete", every_row_is_complete },
 	{ "detection follows the arguments", detection_follows_the_arguments },
 	{ "checks refuse what the table cannot", checks_refuse_what_the_table_cannot },
+	{ "a rule of the wire is proven by its report", a_rule_of_the_wire_is_proven_by_its_report },
+	{ "the wire has the parameters of all actions", the_wire_has_the_parameters_of_all_actions },
 	{ "missing_receive needs a refused send", missing_receive_needs_a_refused_send },
 	{ "late_receive waits from the first post", late_receive_waits_from_the_first_post },
 	{ "peer_held holds one end and shows it", peer_held_holds_one_end_and_shows_it },

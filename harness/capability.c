@@ -15,8 +15,7 @@ const struct capability capability_table[] = {
 	{ "srq", "shared receive queues", NULL, "caps" },
 	{ "uc", "unreliable connections", NULL, "caps" },
 	{ "ud", "datagrams", "this build's agents make no UD queue pairs", "" },
-	{ "wire", "packets are seen and changed on their way",
-	  "this build has no wire process: nothing sees or changes single packets", "" },
+	{ "wire", "packets are seen and changed on their way", NULL, "wire" },
 	{ "xrc", "extended reliable connections", "this build's agents make no XRC queue pairs", "" },
 };
 const size_t capability_table_n = sizeof(capability_table) / sizeof(*capability_table);
@@ -126,6 +125,8 @@ static bool fulfilled(const char *requirement, const json_t *env, char *buf, siz
 		snprintf(buf, size, "needs %s, this is lab %s", requirement, json_str(env, "lab") ? json_str(env, "lab") : "?");
 	else if (c && !strcmp(c->env, "guest") && json_object_get(env, "guest") && !json_bool(env, "guest", false))
 		snprintf(buf, size, "needs the guest lab: it may break the kernel it runs on");
+	else if (c && !strcmp(c->env, "wire") && json_object_get(env, "wire") && !json_bool(env, "wire", false))
+		snprintf(buf, size, "needs the wire, for which this lab has no place");
 	else if (c && !strcmp(c->env, "caps") && caps && !caps_have(caps, requirement))
 		snprintf(buf, size, "needs %s, which the device does not have", requirement);
 	else

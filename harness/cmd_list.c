@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../faults/action.h"
 #include "../faults/fault.h"
 #include "capability.h"
 #include "data.h"
@@ -27,6 +28,26 @@ static int list_faults(const char *path)
 	for (const struct fault_ops *const *f = fault_table; *f; f++)
 		printf("%-22s %-8s %s%s\n", (*f)->name, fault_layer_names[(*f)->layer], (*f)->help,
 		       (*f)->inject ? "" : " (not in this build)");
+	return 0;
+}
+
+static void print_param(const struct fault_param *p)
+{
+	printf("    %-10s %s", p->name, p->help ? p->help : "");
+	for (size_t i = 0; p->values && p->values[i]; i++)
+		printf("%s%s", i ? " " : " (", p->values[i]);
+	printf("%s%s%s%s\n", p->values && p->values[0] ? ")" : "", p->def ? "; default " : "", p->def ? p->def : "",
+	       p->required ? "; required" : "");
+}
+
+static int list_actions(const char *path)
+{
+	(void)path;
+	for (const struct action_ops *const *a = action_table; *a; a++) {
+		printf("%-12s %s\n", (*a)->name, (*a)->help);
+		for (const struct fault_param *p = (*a)->params; p && p->name; p++)
+			print_param(p);
+	}
 	return 0;
 }
 
@@ -146,6 +167,7 @@ static const struct topic {
 	const char *help;
 } topics[] = {
 	{ "faults", list_faults, "what can be injected" },
+	{ "actions", list_actions, "what the fault `wire` can do to a packet, and its arguments" },
 	{ "scenarios", list_scenarios, "cases below PATH (default: the project's own)" },
 	{ "events", list_events, "async events" },
 	{ "statuses", list_statuses, "statuses of work completions" },

@@ -42,6 +42,7 @@ void controller_free(struct controller *c)
 	if (!c)
 		return;
 	agents_free(c);
+	wire_free(c);
 	sd_event_source_disable_unref(c->kmsg_source);
 	if (c->kmsg_fd >= 0)
 		close(c->kmsg_fd);
@@ -58,6 +59,7 @@ static void run_free(struct case_run *r)
 	recorder_close(r->rec);
 	json_decref(r->inbox);
 	json_decref(r->remembered);
+	json_decref(r->connections);
 	json_decref(r->traffics);
 	json_decref(r->wc_counts);
 	json_decref(r->traffic_posts);
@@ -75,8 +77,10 @@ static int run_new(struct controller *c, const char *case_dir, struct case_run *
 	if (!r)
 		return error_set(e, -ENOMEM, "controller: out of memory");
 	r->c = c;
+	r->lane = &c->lane;
 	r->inbox = json_array();
 	r->remembered = json_object();
+	r->connections = json_object();
 	r->traffics = json_object();
 	r->wc_counts = json_object();
 	r->traffic_posts = json_object();
@@ -164,6 +168,30 @@ int agents_open(struct case_run *r, const char *name, struct error *e)
 	return rc;
 }
 
+static bool can_wire(const struct controller *c)
+{
+	return c->lab && c->lab->ops->lane_wire && c->o.wire_path;
+}
+
+/* The devices of this case. What is made for the wire stays for the cases after it. */
+static int choose_lane(struct case_run *r, struct error *e)
+{
+	struct controller *c = r->c;
+	int rc;
+
+	if (!wire_wanted(r) || !can_wire(c))
+		return 0;
+	if (!c->has_wired) {
+		rc = c->lab->ops->lane_wire(c->lab, c->lane.lane, &c->wired, e);
+		if (rc)
+			return error_prefix(e, rc, "the link for the wire");
+		c->wired.boot = c->lane.boot;
+		c->has_wired = true;
+	}
+	r->lane = &c->wired;
+	return 0;
+}
+
 /* What only this machine knows: the kernel, the lab, what the agents can. */
 static bool requirements_hold(struct case_run *r, const char *case_dir)
 {
@@ -179,8 +207,8 @@ static bool requirements_hold(struct case_run *r, const char *case_dir)
 			caps = json_object_get(a->hello, "caps");
 	if (uname(&u) != 0)
 		return true;
-	env = json_pack("{s:s,s:s,s:b,s:O?}", "kernel", u.release, "lab", lab ? lab->ops->name : "none", "guest",
-			getenv("QPDRILL_GUEST") != NULL, "caps", caps);
+	env = json_pack("{s:s,s:s,s:b,s:b,s:O?}", "kernel", u.release, "lab", lab ? lab->ops->name : "none", "guest",
+			getenv("QPDRILL_GUEST") != NULL, "wire", can_wire(r->c), "caps", caps);
 	ok = capability_check(json_object_get(r->plan, "requires"), env, why, sizeof why);
 	json_decref(env);
 	if (ok)
@@ -209,6 +237,7 @@ static void case_finish(struct case_run *r, json_t *before)
 	payload_settle(r, 0);
 	faults_finish(r);
 	query_counters(r, NULL);
+	wire_close(r);
 	ends_free(&all);
 	clock_witness(r, false);
 	clock_measure(r);
@@ -235,13 +264,15 @@ static int link_as_planned(struct case_run *r, struct error *e)
 	int64_t mtu = json_int(json_object_get(r->plan, "link"), "mtu", 0);
 	struct lab *lab = r->c->lab;
 
-	return lab && lab->ops->set_mtu && mtu ? lab->ops->set_mtu(lab, &r->c->lane, (int)mtu, e) : 0;
+	return lab && lab->ops->set_mtu && mtu ? lab->ops->set_mtu(lab, r->lane, (int)mtu, e) : 0;
 }
 
-static int case_begin(struct case_run *r, struct error *e)
+static int case_begin(struct case_run *r, const char *case_dir, struct error *e)
 {
-	int rc = agents_open(r, NULL, e);
+	int rc = wire_wanted(r) ? wire_open(r, case_dir, e) : 0;
 
+	if (!rc)
+		rc = agents_open(r, NULL, e);
 	if (rc)
 		return rc;
 	clock_measure(r);
@@ -272,7 +303,9 @@ int controller_run_case(struct controller *c, const char *case_dir, struct error
 	if (json_str(r->plan, "skip"))
 		goto free_run;
 	hello(r);
-	rc = agents_start(r, e);
+	rc = choose_lane(r, e);
+	if (!rc)
+		rc = agents_start(r, e);
 	if (!rc && !requirements_hold(r, case_dir))
 		goto release;
 	if (!rc) {
@@ -280,7 +313,7 @@ int controller_run_case(struct controller *c, const char *case_dir, struct error
 		rc = link_as_planned(r, e);
 		before = residue_snapshot(r);
 		if (!rc)
-			rc = case_begin(r, e);
+			rc = case_begin(r, case_dir, e);
 		if (!rc)
 			run_steps(r);
 		else

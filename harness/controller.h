@@ -19,6 +19,7 @@
 
 struct controller_options {
 	const char *agent_path;        /* the qpdrill-agent binary */
+	const char *wire_path;         /* the qpdrill-wire binary; NULL: there is none */
 	const char *const *launch;     /* prefix argv before it, NULL-terminated, or NULL */
 	const struct profile *profile; /* may be NULL */
 	const bool *stop;              /* as in executor.h; may be NULL */

@@ -240,11 +240,11 @@ static int take_agent(struct case_run *r, const char *name, const char *device, 
 	a->end_noted = false;
 	a->lab_device = NULL;
 	for (size_t i = 0; i < 2; i++)
-		if (strcmp(r->c->lane.device[i].name, device) == 0)
-			a->lab_device = &r->c->lane.device[i];
+		if (strcmp(r->lane->device[i].name, device) == 0)
+			a->lab_device = &r->lane->device[i];
 	if (!a->lab_device)
 		return error_set(e, -ENODEV, "agent %s wants device %s, which lane %d does not have (it has %s and %s)", name,
-				 device, r->c->lane.lane, r->c->lane.device[0].name, r->c->lane.device[1].name);
+				 device, r->lane->lane, r->lane->device[0].name, r->lane->device[1].name);
 	return 0;
 }
 

@@ -35,6 +35,7 @@
 
 struct case_run;
 struct controller;
+struct ctl_wire;
 
 struct request {
 	struct request *prev, *next;
@@ -91,6 +92,9 @@ struct controller {
 	struct lab_lane lane;
 	struct controller_options o;
 	struct ctl_agent *agents; /* of the case and of the pool */
+	struct ctl_wire *wire;    /* NULL until a case needs it */
+	struct lab_lane wired;    /* the lane's devices with the wire between; valid once has_wired */
+	bool has_wired;
 	struct case_run *run;     /* NULL between cases */
 	char clk[128];
 	int kmsg_fd;
@@ -102,6 +106,7 @@ struct post;
 
 struct case_run {
 	struct controller *c;
+	const struct lab_lane *lane; /* the devices of this case: those of the lane, or those with the wire between */
 	json_t *plan;
 	const char *id;
 	struct recorder *rec;
@@ -113,6 +118,7 @@ struct case_run {
 	struct fault_env fault_env; /* case_fault_env with ctl set to this case */
 	json_t *remembered;         /* name -> handover */
 	json_t *wc_counts;          /* "p.a.send RETRY_EXC_ERR" -> how many */
+	json_t *connections;        /* pair -> {"life","ends"}: what the wire was told */
 	json_t *traffic_posts;      /* "p.a.send" -> ns when a traffic last had something accepted there */
 	json_t *traffics;           /* running background traffic: as -> [{"agent","qp"}] */
 	uint64_t seed;
@@ -138,6 +144,26 @@ void case_record(struct case_run *r, const char *src, json_t *rec);
 /* A note from a callback: becomes a record at the next drain. rec is stolen. */
 void case_note(struct case_run *r, const char *src, const char *clk, json_t *rec);
 __attribute__((format(printf, 3, 4))) void case_lost(struct case_run *r, unsigned count, const char *fmt, ...);
+
+/* ---- the wire (controller_wire.c) ---- */
+
+struct object;
+
+/* The plan needs it. */
+bool wire_wanted(const struct case_run *r);
+/* Starts it if it does not run, opens its ports, and a capture in the case's folder. r->lane has its far ends. */
+int wire_open(struct case_run *r, const char *case_dir, struct error *e);
+/* Tells it of a connection before the first packet: both ends' addresses, QPNs and PSNs, if they are new. Nothing without a wire. */
+int wire_connect(struct case_run *r, struct object *qp, struct error *e);
+/* One request; req is stolen. -EPIPE without a wire, and when it hangs: then it is ended, and so is the case. */
+int wire_ask(struct case_run *r, json_t *req, json_t **ret_reply, struct error *e);
+/* Returns when all that it has seen so far is on record. */
+void wire_sync(struct case_run *r);
+/* Ends the capture and lets go of the ports; the account is on record. */
+void wire_close(struct case_run *r);
+/* Notes its death. */
+void wire_note_end(struct case_run *r);
+void wire_free(struct controller *c);
 
 /* ---- kernel log and residue (controller_klog.c, controller_residue.c) ---- */
 

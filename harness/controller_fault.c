@@ -150,14 +150,30 @@ void fault_look(struct case_run *r, const char *as)
 	struct fault_run *f = fault_newest(r, as);
 	json_t *evidence = NULL;
 	struct error e = { "" };
+	int rc;
 
 	if (!f || f->done || !f->f.ops->prove)
 		return;
-	if (f->f.ops->prove(&f->f, &evidence, &e) == 1) {
+	rc = f->f.ops->prove(&f->f, &evidence, &e);
+	if (rc == 1) {
 		f->proven = true;
 		fault_record(f, "fired", evidence, 0, NULL);
-	} else
+	} else if (rc == 0 && f->f.ops->layer == FAULT_WIRE) {
+		fault_record(f, "report", evidence, 0, NULL);
+	} else {
 		json_decref(evidence);
+	}
+}
+
+/* Hits that came between the proof and the end count too. */
+static json_t *last_report(struct fault_run *f)
+{
+	struct error e = { "" };
+	json_t *evidence = NULL;
+
+	if (f->f.ops->layer == FAULT_WIRE)
+		f->f.ops->prove(&f->f, &evidence, &e);
+	return evidence;
 }
 
 static int fault_end(struct fault_run *f, struct error *e)
@@ -174,7 +190,7 @@ static int fault_end(struct fault_run *f, struct error *e)
 	if (f->f.ops->clear)
 		rc = f->f.ops->clear(&f->f, e);
 	fault_prove(f, false);
-	fault_record(f, "clear", NULL, rc, rc < 0 ? e->text : NULL);
+	fault_record(f, "clear", last_report(f), rc, rc < 0 ? e->text : NULL);
 	return rc < 0 ? rc : 0;
 }
 

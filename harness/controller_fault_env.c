@@ -229,6 +229,11 @@ static int env_restart(void *ctl, const char *agent, struct error *e)
 	return rc ? rc : agents_open(r, agent, e);
 }
 
+static int env_wire(void *ctl, json_t *req, json_t **ret_reply, struct error *e)
+{
+	return wire_ask(ctl, req, ret_reply, e);
+}
+
 static int env_mr_renew(void *ctl, const char *mr, const json_t *access, struct error *e)
 {
 	struct case_run *r = ctl;
@@ -272,5 +277,6 @@ const struct fault_env case_fault_env = {
 	.posts_since = env_posts_since,
 	.signal = env_signal,
 	.restart = env_restart,
+	.wire = env_wire,
 	.mr_renew = env_mr_renew,
 };

@@ -84,5 +84,5 @@ int handover_tell(struct case_run *r, struct object *to, bool keys_only, struct 
 	}
 	json_decref(to->told);
 	to->told = told;
-	return 0;
+	return wire_connect(r, to, e);
 }

@@ -97,6 +97,8 @@ void posts_note(struct case_run *r, const json_t *rec)
 		note_wc(r, rec);
 }
 
+#define LOOKS_MAX 4
+
 static json_t *verify_request(const struct post *p)
 {
 	unsigned count = p->accepted ? p->accepted : p->count;
@@ -131,13 +133,20 @@ void payload_verify(struct case_run *r, struct post *p)
 	struct object *peer = ctl_object_find(r, p->qp->peer);
 	const char *agent = p->find ? (peer ? peer->agent : "") : p->mr_agent;
 	const char *at = p->find ? (peer ? peer->name : "") : p->mr, *why = agent_unreachable(agent_find(r, agent));
+	unsigned before, looks = 0;
 	json_t *reply = NULL;
 	struct error e = { "" };
 
 	if (!p->data)
 		return;
-	if (!why && ask(r, agent, verify_request(p), 0, &reply, &e) < 0)
-		why = e.text;
+	/* What completed while the agent looked may have landed after it looked. */
+	do {
+		json_decref(reply);
+		reply = NULL;
+		before = p->succeeded;
+		if (!why && ask(r, agent, verify_request(p), 0, &reply, &e) < 0)
+			why = e.text;
+	} while (!why && p->succeeded != before && ++looks < LOOKS_MAX);
 	payload_record(r, p, at, why ? NULL : reply, why);
 	json_decref(reply);
 	p->out_of_reach = why != NULL;

@@ -26,7 +26,7 @@ struct executor_lane {
 	struct controller *controller;
 	struct profile profile;
 	bool has_profile;
-	char *agent;
+	char *agent, *wire;
 	unsigned long taint;
 };
 
@@ -99,6 +99,8 @@ int executor_lane_open(sd_event *loop, const struct lane_options *o, struct exec
 	x->taint = read_taint();
 	rc = data_program("qpdrill-agent", &x->agent, e);
 	if (rc == 0)
+		rc = data_program("qpdrill-wire", &x->wire, e);
+	if (rc == 0)
 		rc = journal_open(&x->journal, e);
 	if (rc == 0)
 		rc = lab_rxe.open(loop, x->journal, &x->lab, e);
@@ -126,6 +128,7 @@ void executor_lane_close(struct executor_lane *x)
 	if (x->has_profile)
 		profile_release(&x->profile);
 	free(x->agent);
+	free(x->wire);
 	free(x);
 }
 
@@ -173,6 +176,7 @@ static int make_controller(struct executor_lane *x, const char *case_dir, struct
 		load_profile(x, case_dir);
 	const struct controller_options o = {
 		.agent_path = x->agent,
+		.wire_path = x->wire,
 		.launch = x->o.launch,
 		.profile = x->has_profile ? &x->profile : NULL,
 		.keep = x->o.keep,

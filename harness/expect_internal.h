@@ -54,6 +54,8 @@ void expect_traffic(struct eval *v, const json_t *x, struct part *p);
 void expect_phase(struct eval *v, const json_t *x, struct part *p);
 void expect_payload(struct eval *v, const json_t *x, struct part *p);  /* expect_payload.c */
 
+void expect_packets(struct eval *v, const json_t *x, struct part *p);  /* expect_packets.c */
+
 /* The worse of two: BROKEN, PENDING, MET. */
 enum expect_state expect_worse(enum expect_state a, enum expect_state b);
 void expect_held(struct eval *v, uint64_t t);

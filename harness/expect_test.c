@@ -498,6 +498,63 @@ static void test_nothing_to_check(void)
 	world_free(&w);
 }
 
+static void packet(struct world *w, const char *more)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "{'kind':'packet','src':'wire','step':1,'pair':'p',%s}", more);
+	feed(w, text);
+}
+
+/* Packets are counted by what the scenario says of them, runs by their packets, and what did not come in not at all. */
+static void test_packets(void)
+{
+	static const struct {
+		const char *match, *count;
+		enum expect_state state;
+	} rows[] = {
+		{ "{'from':['a'],'class':'request'}", "{'op':'==','value':7}", EXPECT_MET },
+		{ "{'from':['p.a'],'class':'request'}", "{'op':'==','value':7}", EXPECT_MET },
+		{ "{'from':['p.b']}", "{'op':'==','value':1}", EXPECT_MET },
+		{ "{'class':['ack','nak']}", "{'op':'==','value':1}", EXPECT_MET },
+		{ "{'psn':0,'from':['a']}", "{'op':'==','value':3}", EXPECT_MET },
+		{ "{'psn':0,'from':['a']}", "{'op':'==','value':2}", EXPECT_BROKEN },
+		{ "{'psn':0,'from':['a']}", "{'op':'==','value':4}", EXPECT_PENDING },
+		{ "{'psn':0,'from':['a']}", "{'op':'>=','value':2}", EXPECT_MET },
+		{ "{'psn':{'op':'range','min':1,'max':2},'from':['a']}", "{'op':'==','value':2}", EXPECT_MET },
+		{ "{'psn':{'op':'range','min':4},'from':['a']}", "{'op':'==','value':1}", EXPECT_MET },
+		{ "{'transmission':2}", "{'op':'==','value':1}", EXPECT_MET },
+		{ "{'from':['a'],'transmission':{'op':'>=','value':2}}", "{'op':'==','value':2}", EXPECT_MET },
+		{ "{'opcode':'RC_SEND_ONLY'}", "{'op':'==','value':2}", EXPECT_MET },
+		{ "{'size':1024}", "{'op':'==','value':5}", EXPECT_MET },
+		{ "{'from':['a'],'every':2}", "{'op':'==','value':3}", EXPECT_MET },
+		{ "{'from':['a'],'nth':{'op':'range','min':2,'max':4}}", "{'op':'==','value':3}", EXPECT_MET },
+		{ "{'pair':['p']}", "{'op':'==','value':8}", EXPECT_MET },
+		{ "{'pair':['q']}", "{'op':'<=','value':0}", EXPECT_MET },
+		{ "{'from':['p.a@1'],'psn':0}", "{'op':'==','value':1}", EXPECT_MET },
+	};
+	struct world w;
+	char text[256];
+
+	world_new(&w, NULL);
+	feed(&w, "{'kind':'connection','src':'controller','step':1,'pair':'p','life':1,'ends':[{'qp':'p.a','life':1},{'qp':'p.b','life':1}]}");
+	packet(&w, "'obj':'p.a','from':'a','life':1,'class':'request','opcode':'RC_SEND_ONLY','size':64,'psn':0,'transmission':1,'count':1");
+	feed(&w, "{'kind':'connection','src':'controller','step':1,'pair':'p','life':2,'ends':[{'qp':'p.a','life':2},{'qp':'p.b','life':2}]}");
+	packet(&w, "'obj':'p.a','from':'a','life':2,'class':'request','opcode':'RC_RDMA_WRITE_MIDDLE','size':1024,'psn':0,'transmission':1,'count':5");
+	packet(&w, "'obj':'p.a','from':'a','life':2,'class':'request','opcode':'RC_SEND_ONLY','size':64,'psn':0,'transmission':2,'count':1");
+	packet(&w, "'obj':'p.a','from':'a','life':2,'class':'request','opcode':'RC_SEND_ONLY','size':64,'psn':0,'transmission':3,'count':1,'fate':'eaten'");
+	packet(&w, "'obj':'p.a','from':'a','life':2,'class':'request','opcode':'RC_SEND_ONLY','size':64,'psn':0,'transmission':3,'count':1,'late':true");
+	packet(&w, "'obj':'p.b','from':'b','life':2,'class':'ack','opcode':'RC_ACKNOWLEDGE','size':0,'psn':4,'transmission':1,'count':1");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		enum expect_state state;
+
+		snprintf(text, sizeof(text), "{'n':2,'packets':%s,'count':%s}", rows[i].match, rows[i].count);
+		state = ask(&w, text, 0);
+		ROW_ASSERT(state == rows[i].state, "%s: state %d, expected %d", text, (int)state, (int)rows[i].state);
+	}
+	world_free(&w);
+}
+
 static void test_needs(void)
 {
 	static const struct {
@@ -574,6 +631,7 @@ static const struct test_case cases[] = {
 	{ "statistics of a traffic", test_traffic_statistics },
 	{ "any", test_any },
 	{ "nothing to check", test_nothing_to_check },
+	{ "packets are counted", test_packets },
 	{ "what an expectation needs", test_needs },
 	{ "progress of a post", test_progress },
 	{ "sets of sequence numbers", test_sequence_sets },

@@ -31,6 +31,7 @@ struct lab_lane {
 	int lane;
 	int boot;
 	struct lab_device device[2];   /* a, b */
+	char far[2][16];               /* where the wire stands: the other ends of a's and b's links; "" on a direct link */
 };
 
 struct lab_ops {
@@ -40,6 +41,9 @@ struct lab_ops {
 	int (*probe)(struct error *e);
 	int (*open)(sd_event *loop, struct journal *journal, struct lab **ret, struct error *e);
 	int (*lane_up)(struct lab *lab, int lane, struct lab_lane *ret, struct error *e);
+	/* A second pair of devices of a lane that is up, linked by nothing but the wire between `far`: made when first asked for, the
+	 * same ever after. NULL: this lab has no place for a wire. */
+	int (*lane_wire)(struct lab *lab, int lane, struct lab_lane *ret, struct error *e);
 	int (*set_mtu)(struct lab *lab, const struct lab_lane *lane, int mtu, struct error *e);
 	/* One command of ip, tc or rdma ("tc", "qdisc replace dev X root netem loss 5%"): ret_out (may be NULL) is the parsed JSON
 	 * answer or null. For faults and residue. */

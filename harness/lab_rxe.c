@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "json.h"
+#include "lab_netdev.h"
 #include "lab_snapshot.h"
 #include "lab_tool.h"
 #include "log.h"
@@ -30,11 +31,17 @@
 enum tool { TOOL_IP, TOOL_TC, TOOL_RDMA, NUM_TOOLS };
 static const char *const tool_names[NUM_TOOLS] = { "ip", "tc", "rdma" };
 
+/* What a lane's link is made of: one veth pair, or two with the wire between their far ends. */
+enum kind { KIND_DIRECT, KIND_WIRE, NUM_KINDS };
+static const char *const kind_letters[NUM_KINDS] = { "", "w" };
+
 struct lane {
 	bool used;
 	int lane;
-	int undo_link, undo_rdma[2];   /* journal ids; 0: none */
-	char name[2][16];
+	enum kind kind;
+	int undo_link[2], undo_rdma[2];   /* journal ids; 0: none */
+	char name[2][16], far[2][16];
+	struct lab_lane made;
 };
 
 struct lab_rxe {
@@ -44,7 +51,7 @@ struct lab_rxe {
 	bool rdma_stale;   /* devices came or went since rdma started */
 	unsigned token;    /* 16 bits: in names and MAC addresses */
 	int net;           /* second byte of the addresses: 10.net.lane.0/30 */
-	struct lane lanes[MAX_LANES];
+	struct lane lanes[MAX_LANES][NUM_KINDS];
 };
 
 static struct lab_rxe *rxe_of(struct lab *lab)
@@ -209,42 +216,6 @@ static int choose_net(struct lab_rxe *r, struct error *e)
 	return error_set(e, -EADDRINUSE, "no free network for the links: 10.224.0.0/16 to 10.255.0.0/16 are all in use on this machine");
 }
 
-static int set_sysctl(const char *family, const char *netdev, const char *key, const char *value, struct error *e)
-{
-	char path[128];
-
-	snprintf(path, sizeof path, "/proc/sys/net/%s/conf/%s/%s", family, netdev, key);
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	/* A kernel without IPv6 has nothing to switch off. */
-	if (fd < 0 && errno == ENOENT && strcmp(family, "ipv6") == 0)
-		return 0;
-	int rc = fd < 0 || write(fd, value, strlen(value)) < 0 ? -errno : 0;
-
-	if (fd >= 0)
-		close(fd);
-	return rc ? error_set(e, rc, "%s: %s", path, strerror(-rc)) : 0;
-}
-
-/* Only these interfaces: accept packets whose source is an address of this machine, from the other end. rp_filter 2 (loose) is
- * what lets them pass even where net.ipv4.conf.all.rp_filter is 1, as the larger of the two counts. */
-static int set_sysctls(const char *netdev, struct error *e)
-{
-	static const struct {
-		const char *family, *key, *value;
-	} rows[] = {
-		{ "ipv6", "disable_ipv6", "1" },
-		{ "ipv4", "accept_local", "1" },
-		{ "ipv4", "rp_filter", "2" },
-		{ "ipv4", "arp_ignore", "1" },
-	};
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < sizeof rows / sizeof rows[0]; i++)
-		rc = set_sysctl(rows[i].family, netdev, rows[i].key, rows[i].value, e);
-	return rc;
-}
-
 static int read_line(const char *path, char *buf, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -318,6 +289,12 @@ static int add_undo(struct lab_rxe *r, const char *tool, const char *name, int *
 	return journal_add(r->journal, undo, ret_id, e);
 }
 
+/* Last byte of the address of an end: a lane has 10.net.lane.0/30 for its direct link and the next /30 for that with a wire. */
+static int host_of(const struct lane *s, int i)
+{
+	return 4 * (int)s->kind + i + 1;
+}
+
 /* What both ends need of ip once they are there. */
 static int configure_links(struct lab_rxe *r, const struct lane *s, char mac[2][24], struct error *e)
 {
@@ -326,10 +303,11 @@ static int configure_links(struct lab_rxe *r, const struct lane *s, char mac[2][
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && i < 2; i++) {
-		rc = set_sysctls(s->name[i], e);
+		rc = lab_netdev_end(s->name[i], e);
 		int n = snprintf(lines + used, sizeof lines - used,
 				 "%saddr add 10.%d.%d.%d/30 dev %s\nlink set %s up\nneigh replace 10.%d.%d.%d lladdr %s dev %s nud permanent",
-				 i ? "\n" : "", r->net, s->lane, i + 1, s->name[i], s->name[i], r->net, s->lane, 2 - i, mac[1 - i], s->name[i]);
+				 i ? "\n" : "", r->net, s->lane, host_of(s, i), s->name[i], s->name[i], r->net, s->lane, host_of(s, 1 - i),
+				 mac[1 - i], s->name[i]);
 
 		used += n > 0 ? (size_t)n : 0;
 	}
@@ -350,16 +328,43 @@ static int make_devices(struct lab_rxe *r, struct lane *s, struct error *e)
 	return rc;
 }
 
-static int make_links(struct lab_rxe *r, struct lane *s, struct error *e)
+static int make_veth(struct lab_rxe *r, struct lane *s, char mac[2][24], struct error *e)
 {
-	char mac[2][24];
-	int rc = add_undo(r, "ip", s->name[0], &s->undo_link, e);
+	int rc = add_undo(r, "ip", s->name[0], &s->undo_link[0], e);
 
-	for (int i = 0; i < 2; i++)
-		snprintf(mac[i], sizeof mac[i], "02:71:%02x:%02x:%02x:%02x", r->token >> 8, r->token & 0xff, s->lane & 0xff, i + 1);
 	if (rc == 0)
 		rc = run(r, TOOL_IP, NULL, e, "link add %s address %s mtu %d type veth peer name %s address %s mtu %d", s->name[0], mac[0],
 			 DEFAULT_MTU, s->name[1], mac[1], DEFAULT_MTU);
+	return rc;
+}
+
+static int make_veths_for_wire(struct lab_rxe *r, struct lane *s, char mac[2][24], struct error *e)
+{
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < 2; i++) {
+		rc = add_undo(r, "ip", s->name[i], &s->undo_link[i], e);
+		if (rc == 0)
+			rc = run(r, TOOL_IP, NULL, e, "link add %s address %s mtu %d type veth peer name %s mtu %d", s->name[i], mac[i],
+				 DEFAULT_MTU, s->far[i], DEFAULT_MTU);
+		if (rc == 0)
+			rc = lab_netdev_plain(s->name[i], e);
+		if (rc == 0)
+			rc = lab_netdev_plain(s->far[i], e);
+		if (rc == 0)
+			rc = run(r, TOOL_IP, NULL, e, "link set %s up", s->far[i]);
+	}
+	return rc;
+}
+
+static int make_links(struct lab_rxe *r, struct lane *s, struct error *e)
+{
+	char mac[2][24];
+	int rc;
+
+	for (int i = 0; i < 2; i++)
+		snprintf(mac[i], sizeof mac[i], "02:71:%02x:%02x:%02x:%02x", r->token >> 8, r->token & 0xff, s->lane & 0xff, host_of(s, i));
+	rc = s->kind == KIND_WIRE ? make_veths_for_wire(r, s, mac, e) : make_veth(r, s, mac, e);
 	if (rc == 0)
 		rc = configure_links(r, s, mac, e);
 	return rc ? rc : make_devices(r, s, e);
@@ -380,11 +385,13 @@ static int remove_links(struct lab_rxe *r, struct lane *s, struct error *e)
 		else if (!first)
 			first = error_set(e, rc, "%s", ignored.text);
 	}
-	if (s->undo_link) {
-		int rc = run(r, TOOL_IP, NULL, &ignored, "link del %s", s->name[0]);
+	for (int i = 0; i < 2; i++) {
+		if (!s->undo_link[i])
+			continue;
+		int rc = run(r, TOOL_IP, NULL, &ignored, "link del %s", s->name[i]);
 
 		if (rc == 0 || rc == -ENODEV)
-			journal_done(r->journal, s->undo_link);
+			journal_done(r->journal, s->undo_link[i]);
 		else if (!first)
 			first = error_set(e, rc, "%s", ignored.text);
 	}
@@ -406,29 +413,34 @@ static void uncache_counters(const char *rdma)
 		close(fd);
 }
 
-static int rxe_lane_up(struct lab *lab, int lane, struct lab_lane *ret, struct error *e)
+static void name_devices(const struct lab_rxe *r, struct lane *s, struct lab_lane *l, char want[2][64])
 {
-	struct lab_rxe *r = rxe_of(lab);
-	struct lab_lane l = { .lane = lane };
-	char want[2][64];
-
-	if (lane < 0 || lane >= MAX_LANES || r->lanes[lane].used)
-		return error_set(e, -EINVAL, "lane %d: %s", lane, lane < 0 || lane >= MAX_LANES ? "there are 0 to 63" : "is up already");
-	struct lane *s = &r->lanes[lane];
-	struct error ignored;
-	int events = link_events();
-
-	*s = (struct lane){ .used = true, .lane = lane };
 	for (int i = 0; i < 2; i++) {
-		struct lab_device *d = &l.device[i];
+		struct lab_device *d = &l->device[i];
 
-		snprintf(s->name[i], sizeof s->name[i], "qd%d%c-%04x", lane, 'a' + i, r->token);
+		snprintf(s->name[i], sizeof s->name[i], "qd%d%s%c-%04x", s->lane, kind_letters[s->kind], 'a' + i, r->token);
+		if (s->kind == KIND_WIRE) {
+			snprintf(s->far[i], sizeof s->far[i], "qd%df%c-%04x", s->lane, 'a' + i, r->token);
+			snprintf(l->far[i], sizeof l->far[i], "%s", s->far[i]);
+		}
 		snprintf(d->name, sizeof d->name, "%c", 'a' + i);
 		snprintf(d->rdma, sizeof d->rdma, "%s", s->name[i]);
 		snprintf(d->netdev, sizeof d->netdev, "%s", s->name[i]);
 		d->port = 1;
-		snprintf(want[i], sizeof want[i], "0000:0000:0000:0000:0000:ffff:0a%02x:%02x%02x", r->net, lane, i + 1);
+		snprintf(want[i], sizeof want[i], "0000:0000:0000:0000:0000:ffff:0a%02x:%02x%02x", r->net, s->lane, host_of(s, i));
 	}
+}
+
+static int bring_up(struct lab_rxe *r, int lane, enum kind kind, struct error *e)
+{
+	struct lane *s = &r->lanes[lane][kind];
+	struct lab_lane l = { .lane = lane };
+	struct error ignored;
+	int events = link_events();
+	char want[2][64];
+
+	*s = (struct lane){ .used = true, .lane = lane, .kind = kind };
+	name_devices(r, s, &l, want);
 	int rc = make_links(r, s, e);
 
 	if (rc == 0)
@@ -441,16 +453,47 @@ static int rxe_lane_up(struct lab *lab, int lane, struct lab_lane *ret, struct e
 	}
 	for (int i = 0; i < 2; i++)
 		uncache_counters(s->name[i]);
-	*ret = l;
+	s->made = l;
 	return 0;
+}
+
+static int rxe_lane_up(struct lab *lab, int lane, struct lab_lane *ret, struct error *e)
+{
+	struct lab_rxe *r = rxe_of(lab);
+
+	if (lane < 0 || lane >= MAX_LANES || r->lanes[lane][KIND_DIRECT].used)
+		return error_set(e, -EINVAL, "lane %d: %s", lane, lane < 0 || lane >= MAX_LANES ? "there are 0 to 63" : "is up already");
+	int rc = bring_up(r, lane, KIND_DIRECT, e);
+
+	if (rc == 0)
+		*ret = r->lanes[lane][KIND_DIRECT].made;
+	return rc;
+}
+
+static int rxe_lane_wire(struct lab *lab, int lane, struct lab_lane *ret, struct error *e)
+{
+	struct lab_rxe *r = rxe_of(lab);
+	int rc = 0;
+
+	if (lane < 0 || lane >= MAX_LANES || !r->lanes[lane][KIND_DIRECT].used)
+		return error_set(e, -EINVAL, "lane %d is not up: there is nothing to put a wire beside", lane);
+	if (!r->lanes[lane][KIND_WIRE].used)
+		rc = bring_up(r, lane, KIND_WIRE, e);
+	if (rc == 0)
+		*ret = r->lanes[lane][KIND_WIRE].made;
+	return rc;
 }
 
 static int rxe_set_mtu(struct lab *lab, const struct lab_lane *lane, int mtu, struct error *e)
 {
 	int rc = 0;
 
-	for (int i = 0; rc == 0 && i < 2; i++)
-		rc = run(rxe_of(lab), TOOL_IP, NULL, e, "link set %s mtu %d", lane->device[i].netdev, mtu);
+	for (int i = 0; rc == 0 && i < 2; i++) {
+		if (lane->far[i][0])
+			rc = run(rxe_of(lab), TOOL_IP, NULL, e, "link set %s mtu %d", lane->far[i], mtu);
+		if (rc == 0)
+			rc = run(rxe_of(lab), TOOL_IP, NULL, e, "link set %s mtu %d", lane->device[i].netdev, mtu);
+	}
 	return rc;
 }
 
@@ -473,11 +516,12 @@ static void rxe_close(struct lab *lab)
 {
 	struct lab_rxe *r = rxe_of(lab);
 
-	for (int i = 0; i < MAX_LANES; i++) {
+	for (int i = 0; i < MAX_LANES * NUM_KINDS; i++) {
+		struct lane *s = &r->lanes[i / NUM_KINDS][i % NUM_KINDS];
 		struct error e;
 
-		if (r->lanes[i].used && remove_links(r, &r->lanes[i], &e) < 0)
-			log_warn("lane %d could not be put back: %s; `qpdrill clean` tries again", i, e.text);
+		if (s->used && remove_links(r, s, &e) < 0)
+			log_warn("lane %d could not be put back: %s; `qpdrill clean` tries again", i / NUM_KINDS, e.text);
 	}
 	for (int i = 0; i < NUM_TOOLS; i++)
 		lab_tool_free(r->tool[i]);
@@ -522,6 +566,7 @@ const struct lab_ops lab_rxe = {
 	.probe = rxe_probe,
 	.open = rxe_open,
 	.lane_up = rxe_lane_up,
+	.lane_wire = rxe_lane_wire,
 	.set_mtu = rxe_set_mtu,
 	.command = rxe_command,
 	.snapshot = rxe_snapshot,

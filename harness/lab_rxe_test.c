@@ -145,6 +145,37 @@ static void journal_undoes_a_lane(void)
 	CU_ASSERT_EQUAL(n, 0);
 }
 
+/* The second pair of devices has no link but what stands between the far ends; asked for twice it is the same. */
+static void a_lane_has_a_place_for_the_wire(void)
+{
+	struct lab_lane wired, again;
+	struct error e = { "" };
+	char name[4][16];
+	struct fixture f;
+
+	up(&f);
+	CU_ASSERT_EQUAL(f.lab->ops->lane_wire(f.lab, 1, &wired, &e), -EINVAL);
+	int rc = f.lab->ops->lane_wire(f.lab, 0, &wired, &e);
+
+	ROW_ASSERT(rc == 0, "%s", e.text);
+	CU_ASSERT_EQUAL_FATAL(rc, 0);
+	CU_ASSERT_EQUAL(f.lab->ops->lane_wire(f.lab, 0, &again, &e), 0);
+	CU_ASSERT_EQUAL(f.lab->ops->set_mtu(f.lab, &wired, 4200, &e), 0);
+	for (int i = 0; i < 2; i++) {
+		snprintf(name[i], sizeof name[i], "%s", wired.device[i].netdev);
+		snprintf(name[2 + i], sizeof name[i], "%s", wired.far[i]);
+		CU_ASSERT_STRING_EQUAL(wired.far[i], again.far[i]);
+		CU_ASSERT_STRING_NOT_EQUAL(wired.device[i].rdma, f.lane.device[i].rdma);
+		CU_ASSERT_STRING_NOT_EQUAL(wired.device[i].gid, f.lane.device[i].gid);
+		CU_ASSERT_EQUAL(f.lane.far[i][0], 0);
+	}
+	for (int i = 0; i < 4; i++)
+		CU_ASSERT(if_nametoindex(name[i]) > 0);
+	down(&f);
+	for (int i = 0; i < 4; i++)
+		CU_ASSERT_EQUAL(if_nametoindex(name[i]), 0);
+}
+
 int main(void)
 {
 	static const struct test_case cases[] = {
@@ -152,6 +183,7 @@ int main(void)
 		{ "snapshots show a change and its undoing", snapshots_show_a_change_and_its_undoing },
 		{ "refusals are told", refusals_are_told },
 		{ "the journal undoes a lane", journal_undoes_a_lane },
+		{ "a lane has a place for the wire", a_lane_has_a_place_for_the_wire },
 	};
 	struct error e;
 

@@ -350,6 +350,7 @@ static void on_fault(struct model *m, const struct m_record *r)
 		f->fired = true;
 	} else if (!strcmp(phase, "not_fired")) {
 		f->not_fired = true;
+		f->why = json_str(r->r, "text") ? m_intern(m, json_str(r->r, "text")) : NULL;
 	} else if (!strcmp(phase, "clear")) {
 		f->cleared = true;
 		f->clear_t = r->t;
@@ -424,6 +425,7 @@ static const struct {
 	{ "hello", on_hello },     { "clock", on_clock },     { "step", on_step },       { "verb", on_verb },
 	{ "state", on_state },     { "post", m_on_post },     { "wc", m_on_wc },         { "event", on_event },
 	{ "cm", on_event },        { "counter", on_counter }, { "fault", on_fault },     { "payload", on_payload },
+	{ "packet", m_on_packet }, { "connection", m_on_connection },
 	{ "recover", on_recover }, { "traffic", on_kept },    { "klog", on_kept },       { "residue", on_kept },
 	{ "blocked", on_kept },    { "lost", on_kept },       { "dump", on_kept },
 };
@@ -576,6 +578,8 @@ void model_free(struct model *m)
 	free(m->payloads.v);
 	free(m->faults.v);
 	free(m->recovers.v);
+	free(m->packets.v);
+	free(m->connections.v);
 	free(m->kept.v);
 	free(m->allows.v);
 	json_decref(m->values);

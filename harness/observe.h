@@ -40,6 +40,8 @@ struct model_needs {
 	bool state;    /* query the QPs in `at` */
 	bool counter;
 	bool payload;  /* verify the named post or traffic */
+	bool packets;  /* have the wire hand over what it has seen */
+	bool hits;     /* ask the named fault for its evidence */
 };
 struct model_needs model_expect_needs(const json_t *step);
 /* WRs of a QP that have no end yet (both queues). */

@@ -121,6 +121,7 @@ struct m_fault {
 	const json_t *at;      /* borrowed from rec_ref */
 	json_t *rec_ref;       /* newest record */
 	json_t *evidence;      /* newest, NULL when none was given */
+	const char *why;       /* it did not fire; NULL */
 	bool injected, fired, not_fired, cleared;
 	uint64_t inject_t, clear_t;
 	size_t inst, rec, clear_rec;
@@ -131,6 +132,33 @@ struct m_recover {
 	int attempt;
 	uint64_t t;
 	size_t inst, rec;
+};
+
+/* A packet that came by the wire, or a run of like ones with consecutive PSNs. */
+struct m_packet {
+	size_t qp;             /* that sent it; M_NONE: of no connection */
+	bool known;            /* of a connection: psn is relative to its requester's first */
+	const char *pair, *from, *class_, *opcode, *fate;
+	unsigned life;         /* of the connection */
+	int64_t size, psn, transmission, count, n, dest_qpn;
+	int syndrome;          /* -1: none */
+	bool late;             /* no arrival: kept, copied or forged before */
+	bool touched;          /* by a rule */
+	uint64_t t, t_last;
+	size_t inst, rec;
+};
+
+/* What the wire was told: a pair's ends, anew for each life. */
+struct m_connection {
+	const char *pair;
+	unsigned life;
+	struct m_connection_end {
+		size_t qp;
+		int64_t qpn;
+		unsigned life;     /* of the QP */
+	} end[2];
+	uint64_t t;
+	size_t rec;
 };
 
 /* A record that is kept whole: traffic, klog, residue, blocked, lost, dump. */
@@ -204,6 +232,8 @@ struct model {
 	VEC(struct m_payload) payloads;
 	VEC(struct m_fault) faults;
 	VEC(struct m_recover) recovers;
+	VEC(struct m_packet) packets;
+	VEC(struct m_connection) connections;
 	VEC(struct m_kept) kept;
 	VEC(size_t) allows;    /* instances of `allow` steps that ran */
 	json_t *values;        /* object -> what verbs returned and queries said, caps flattened */
@@ -272,6 +302,15 @@ void m_qp_new_life(struct model *m, size_t qp, unsigned life, const struct m_rec
 void m_qp_over(struct model *m, size_t qp, const struct m_record *r, const char *why);
 void m_agent_gone(struct model *m, const char *agent, const struct m_record *r, const char *why);
 void m_cq_broken(struct model *m, const char *cq, const struct m_record *r);
+
+/* observe_packet.c */
+void m_on_packet(struct model *m, const struct m_record *r);
+void m_on_connection(struct model *m, const struct m_record *r);
+bool m_has_wire(const struct model *m);
+/* The newest life of a pair's connection; 0: none. */
+unsigned m_connection_life(const struct model *m, const char *pair);
+/* The connection that a QP's life was in; 0: none. */
+unsigned m_connection_of(const struct model *m, size_t qp, unsigned qp_life);
 
 /* Profile entries against what is at hand (profile_match.c). */
 struct m_match {

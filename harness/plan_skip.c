@@ -34,6 +34,8 @@ static void need(struct planner *p, const char *capability, const char *who)
 	} else if (!json_array_has(requires, capability)) {
 		json_array_append_new(requires, json_string(capability));
 	}
+	if (!strcmp(capability, "wire"))
+		json_object_set_new(p->plan, "wire", json_true());
 }
 
 static void skip_fault(struct planner *p, const json_t *step)

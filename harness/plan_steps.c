@@ -291,6 +291,30 @@ static int resolve_fault_end(struct planner *p, json_t *args, const struct fault
 	return rc;
 }
 
+/* Ends and pairs of a packet match; an agent alone stays as it is: it means that agent in any pair. */
+static int resolve_match(struct planner *p, json_t *match)
+{
+	json_t *from = json_object_get(match, "from"), *pair = json_object_get(match, "pair"), *names;
+	bool agents = true;
+	size_t i;
+	const json_t *item;
+	int rc = 0;
+
+	if (json_is_string(from))
+		json_object_set_new(match, "from", json_pack("[O]", from));
+	from = json_object_get(match, "from");
+	json_array_foreach(from, i, item)
+		agents = agents && json_object_get(p->agents, json_string_value(item));
+	if (!agents)
+		rc = resolve_ends(p, match, "from", ENDS_QPS);
+	if (rc || !pair)
+		return rc;
+	rc = plan_pairs(p, pair, &names);
+	if (!rc)
+		json_object_set_new(match, "pair", names);
+	return rc;
+}
+
 static int fault_args(struct planner *p, json_t *args, const struct fault_ops *ops)
 {
 	for (const struct fault_param *param = ops->params; param && param->name; param++) {
@@ -299,6 +323,8 @@ static int fault_args(struct planner *p, json_t *args, const struct fault_ops *o
 
 		if (param->type == FAULT_PARAM_END || param->type == FAULT_PARAM_ENDS)
 			rc = resolve_fault_end(p, args, param, ops->layer);
+		else if (param->type == FAULT_PARAM_MAP && value && !strcmp(param->name, "match"))
+			rc = resolve_match(p, value);
 		else if (param->type == FAULT_PARAM_DURATION)
 			p->fault_ns += (uint64_t)(json_is_integer(value) ? json_integer_value(value) : 0);
 		if (rc)
@@ -359,6 +385,8 @@ static int do_expect(struct planner *p, json_t *step)
 	json_t *choice;
 	int rc = resolve_ends(p, step, "at", ENDS_ANY);
 
+	if (!rc && json_object_get(step, "packets"))
+		rc = resolve_match(p, json_object_get(step, "packets"));
 	observation_time(step);
 	json_array_foreach(json_object_get(step, "any"), i, choice) {
 		if (!rc)

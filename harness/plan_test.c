@@ -200,12 +200,12 @@ static const struct skip_row {
 } skip_rows[] = {
 	{ "", "{\"do\":\"connect\",\"line\":1}", NULL },
 	{ "\"requires\":[\"kernel >= 6.5\",\"srq\"]", "{\"do\":\"connect\",\"line\":1}", NULL },
-	{ "\"requires\":[\"wire\"]", "{\"do\":\"connect\",\"line\":1}", "wire" },
+	{ "\"requires\":[\"wire\"]", "{\"do\":\"connect\",\"line\":1}", NULL },
 	{ "\"requires\":[\"magic\"]", "{\"do\":\"connect\",\"line\":1}", "magic" },
 	{ "", "{\"do\":\"connect\",\"line\":1,\"by\":\"cm\"}", "rdma_cm" },
-	{ "", "{\"do\":\"fault\",\"line\":1,\"fault\":\"wire\",\"args\":{\"action\":\"drop\"}}", "wire" },
+	{ "", "{\"do\":\"fault\",\"line\":1,\"fault\":\"wire\",\"args\":{\"action\":\"drop\"}}", NULL },
 	{ "", "{\"do\":\"fault\",\"line\":1,\"fault\":\"moon_phase\",\"args\":{}}", "moon_phase" },
-	{ "", "{\"do\":\"expect\",\"line\":1,\"packets\":{\"from\":\"a\"},\"count\":4}", "wire" },
+	{ "", "{\"do\":\"expect\",\"line\":1,\"packets\":{\"from\":\"a\"},\"count\":4}", NULL },
 	{ "", "{\"do\":\"expect\",\"line\":1,\"any\":[{\"cm\":{\"none\":true}},{\"qp\":\"ERR\"}]}", "rdma_cm" },
 	{ "", "{\"do\":\"recover\",\"line\":1,\"path\":\"cm\"}", "rdma_cm" },
 	{ "", "{\"do\":\"recover\",\"line\":1,\"path\":\"sqd\"}", "sqd" },
@@ -229,6 +229,43 @@ static void test_skip(void)
 			ROW_ASSERT(skip && strstr(skip, r->reason), "%s: skip '%s'", r->steps, skip ? skip : "");
 		else
 			ROW_ASSERT(!skip, "%s %s: skip '%s'", r->head, r->steps, skip);
+		json_decref(plan);
+		json_decref(input);
+	}
+}
+
+static const struct wire_row {
+	const char *head, *steps;
+	bool wire;
+	const char *from; /* what `from` of the first step's match becomes */
+} wire_rows[] = {
+	{ "", "{\"do\":\"connect\",\"line\":1}", false, NULL },
+	{ "\"requires\":[\"wire\"]", "{\"do\":\"connect\",\"line\":1}", true, NULL },
+	{ "", "{\"do\":\"expect\",\"line\":1,\"packets\":{\"from\":[\"a\"]},\"count\":4}", true, "[\"a\"]" },
+	{ "", "{\"do\":\"expect\",\"line\":1,\"packets\":{\"from\":[\"p.a\"]},\"count\":4}", true, "[\"p.a\"]" },
+	{ "\"pairs\":{\"p\":{\"ends\":[\"a\",\"b\"],\"count\":2}}",
+	  "{\"do\":\"fault\",\"line\":1,\"fault\":\"wire\",\"args\":{\"action\":\"drop\",\"match\":{\"from\":[\"p[*].b\"]}}}", true,
+	  "[\"p[0].b\", \"p[1].b\"]" },
+};
+
+/* A case says in its plan that packets are its subject, and of which ends. */
+static void test_wire(void)
+{
+	for (size_t i = 0; i < sizeof(wire_rows) / sizeof(*wire_rows); i++) {
+		const struct wire_row *r = &wire_rows[i];
+		struct error e = { "" };
+		json_t *input = input_of(r->head, r->steps), *plan = make(input, &e);
+		const json_t *step = json_array_get(json_object_get(plan, "steps"), 0), *match = json_object_get(step, "packets");
+		char *from;
+
+		ROW_ASSERT(plan != NULL, "%s: %s", r->steps, e.text);
+		if (!match)
+			match = json_object_get(json_object_get(step, "args"), "match");
+		ROW_ASSERT(json_bool(plan, "wire", false) == r->wire, "%s %s: wire", r->head, r->steps);
+		ROW_ASSERT(json_array_has(json_object_get(plan, "requires"), "wire") == r->wire, "%s: requires", r->steps);
+		from = json_dumps(json_object_get(match, "from"), 0);
+		ROW_ASSERT(!r->from || (from && !strcmp(from, r->from)), "%s: from %s", r->steps, from ? from : "nothing");
+		free(from);
 		json_decref(plan);
 		json_decref(input);
 	}
@@ -381,6 +418,7 @@ static const struct test_case cases[] = {
 	{ "ends", test_ends },
 	{ "--set", test_set },
 	{ "skip reasons", test_skip },
+	{ "what needs the wire", test_wire },
 	{ "places do not overlap", test_places_do_not_overlap },
 	{ "PSNs", test_psns },
 	{ "refused", test_refused },

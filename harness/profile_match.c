@@ -31,6 +31,29 @@ static const char *role_of(const struct model *m, size_t qp, unsigned life)
 	return "responder";
 }
 
+/* `behind`: the argument was given. `forge.psn=+100`: and in that map this key has this value. */
+static bool has_argument(const json_t *args, const char *with)
+{
+	size_t len = strcspn(with, "."), key_len = with[len] ? strcspn(with + len + 1, "=") : 0;
+	const char *name, *key;
+	json_t *value, *member;
+
+	json_object_foreach((json_t *)args, name, value) {
+		if (strlen(name) != len || memcmp(name, with, len))
+			continue;
+		if (!with[len])
+			return true;
+		json_object_foreach(value, key, member) {
+			const char *want = with + len + 1 + key_len;
+
+			if (strlen(key) == key_len && !memcmp(key, with + len + 1, key_len) && *want == '=' && json_is_string(member) &&
+			    !strcmp(json_string_value(member), want + 1))
+				return true;
+		}
+	}
+	return false;
+}
+
 /* One fault that reaches the QP has all that is asked of it. */
 static bool fault_is(const struct model *m, const struct m_match *what, const json_t *when)
 {
@@ -43,7 +66,7 @@ static bool fault_is(const struct model *m, const struct m_match *what, const js
 		const json_t *args = json_object_get(m->insts.v[f->inst].plan, "args");
 
 		if (f->injected && f->rec <= what->rec && m_fault_reaches(m, f, what->qp) && is(when, "fault", f->name) &&
-		    is(when, "detection", f->detection) && (!with || json_object_get(args, with)))
+		    is(when, "detection", f->detection) && (!with || has_argument(args, with)))
 			return true;
 	}
 	return false;

@@ -18,6 +18,9 @@ struct recorder {
 	uint64_t n;
 	char *clk;
 	char iter[64];
+	bool held;
+	char *kept;
+	size_t kept_len, kept_room;
 };
 
 int recorder_open(const struct recorder_options *o, struct recorder **ret, struct error *e)
@@ -53,7 +56,9 @@ void recorder_close(struct recorder *r)
 {
 	if (!r)
 		return;
+	recorder_hold(r, false);
 	close(r->fd);
+	free(r->kept);
 	free(r->clk);
 	free(r);
 }
@@ -94,6 +99,33 @@ static void complete(struct recorder *r, const char *src, const char *clk, json_
 		json_object_set_new(rec, "iter", json_string(r->iter));
 }
 
+/* 0 or -ENOMEM. */
+static int keep(struct recorder *r, const char *text, size_t len)
+{
+	if (r->kept_len + len > r->kept_room) {
+		size_t room = 2 * (r->kept_len + len);
+		char *more = realloc(r->kept, room);
+
+		if (!more)
+			return -ENOMEM;
+		r->kept = more;
+		r->kept_room = room;
+	}
+	memcpy(r->kept + r->kept_len, text, len);
+	r->kept_len += len;
+	return 0;
+}
+
+void recorder_hold(struct recorder *r, bool on)
+{
+	r->held = on;
+	if (on || !r->kept_len)
+		return;
+	if (!r->error)
+		r->error = write_all(r->fd, r->kept, r->kept_len);
+	r->kept_len = 0;
+}
+
 int recorder_write(struct recorder *r, const char *src, const char *clk, json_t *rec)
 {
 	char *line;
@@ -110,7 +142,7 @@ int recorder_write(struct recorder *r, const char *src, const char *clk, json_t 
 	/* The terminating 0 becomes the newline: one buffer, one write. */
 	len = strlen(line);
 	line[len] = '\n';
-	rc = write_all(r->fd, line, len + 1);
+	rc = r->held ? keep(r, line, len + 1) : write_all(r->fd, line, len + 1);
 	free(line);
 	if (rc)
 		r->error = rc;

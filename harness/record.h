@@ -7,6 +7,7 @@
 #define QD_RECORD_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "error.h"
@@ -28,6 +29,8 @@ void recorder_step(struct recorder *r, int step, const char *iter);
 /* Completes rec in place and writes it. A `t` that is there stays; clk NULL is the controller's own; src as formats.md has it.
  * Returns 0 or the errno of the first write that failed (it stays: a file with a hole must not be judged as whole). */
 int recorder_write(struct recorder *r, const char *src, const char *clk, json_t *rec);
+/* While held, records are kept in memory; letting go writes them in one piece. Nothing may wait in between. */
+void recorder_hold(struct recorder *r, bool on);
 /* 0 or the first error. */
 int recorder_error(const struct recorder *r);
 /* How many records were written. */

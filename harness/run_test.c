@@ -17,7 +17,7 @@
 #include "test.h"
 
 static const char good[] = "qpdrill: 1\ntitle: t\ntags: [quick]\nsteps:\n  - connect:\n";
-static const char wired[] = "qpdrill: 1\ntitle: t\nrequires: [wire]\nsteps:\n  - connect:\n";
+static const char wired[] = "qpdrill: 1\ntitle: t\nrequires: [xrc]\nsteps:\n  - connect:\n";
 static const char needs_new[] = "qpdrill: 1\ntitle: t\nrequires: [\"kernel >= 99\"]\nsteps:\n  - connect:\n";
 static const char faulty[] = "qpdrill: 1\ntitle: t\nsteps:\n  - conect:\n";
 

@@ -97,8 +97,10 @@ static bool ask_needs(struct case_run *r, const json_t *step, const struct ends 
 			ask_counters(r, one);
 		if (needs.payload)
 			ask_payload(r, one);
-		if (json_object_get(one, "hits") && json_str(one, "fault"))
-			fault_look(r, json_str(one, "fault"));
+		if (needs.packets)
+			wire_sync(r);
+		if (needs.hits && (json_str(one, "fault") || json_str(one, "of")))
+			fault_look(r, json_str(one, "fault") ? json_str(one, "fault") : json_str(one, "of"));
 		ask_traffic(r, one);
 	}
 	if (states)
@@ -123,9 +125,7 @@ static bool wants_asking(struct case_run *r, const json_t *step)
 	for (size_t i = 0; i < choices(step); i++) {
 		struct model_needs n = model_expect_needs(choice(step, i));
 
-		if (is_of_running_traffic(r, choice(step, i)) || json_object_get(choice(step, i), "hits"))
-			return true;
-		if (n.state || n.counter || n.payload)
+		if (is_of_running_traffic(r, choice(step, i)) || n.state || n.counter || n.payload || n.packets || n.hits)
 			return true;
 	}
 	return false;

@@ -398,7 +398,8 @@ static const struct {
 } checks[] = {
 	{ "lost", verdict_check_lost },       { "complete", verdict_check_complete }, { "returns", verdict_check_returns }, { "ledger", verdict_check_ledger },
 	{ "cause", verdict_check_cause },     { "state", verdict_check_state },       { "payload", verdict_check_payload }, { "unexpected", verdict_check_unexpected },
-	{ "time", verdict_check_time },       { "kernel", verdict_check_kernel },     { "residue", verdict_check_residue }, { "hang", verdict_check_hang },
+	{ "packets", verdict_check_packets }, { "time", verdict_check_time },         { "kernel", verdict_check_kernel },   { "residue", verdict_check_residue },
+	{ "hang", verdict_check_hang },
 	{ "faults", verdict_check_faults },   { "recover", verdict_check_recover },   { "stale", verdict_check_stale },     { "repeat", verdict_check_repeat },
 };
 

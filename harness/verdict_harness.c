@@ -210,14 +210,29 @@ static void console_tail(const struct judge *j, char *buf, size_t size)
 	}
 }
 
+/* What the wire lost is an unplanned fault; what only its own records lost leaves gaps in what is known. */
+static void lost_by_wire(struct judge *j, const struct m_kept *k, const char *what)
+{
+	bool harmless = !strcmp(what, "captures") || !strcmp(what, "checksums");
+	const char *why = json_str(k->r, "why"), *port = json_str(k->r, "port");
+
+	judge_say(j, harmless ? SEVERITY_WARNING : SEVERITY_INCONCLUSIVE, "harness", k->inst, k->rec, "", "the wire%s%s lost %lld %s: %s",
+	          port ? " at port " : "", port ? port : "", (long long)json_int(k->r, "count", 1), what, why ? why : "no reason given");
+}
+
 static void lost(struct judge *j, const struct m_kept *k)
 {
-	const char *what = json_str(k->r, "what"), *text = json_str(k->r, "text");
+	const char *what = json_str(k->r, "what"), *text = json_str(k->r, "text"), *src = json_str(k->r, "src");
 	char tail[700];
 
 	if (!what)
 		return;
-	if (!strncmp(what, "guest", 5) || !strcmp(what, "kernel")) {
+	if (src && !strcmp(src, "wire")) {
+		lost_by_wire(j, k, what);
+	} else if (!strcmp(what, "wire")) {
+		j->wire_gone = true;
+		judge_say(j, SEVERITY_ERROR, "harness", k->inst, k->rec, "", "%s", text ? text : "the wire is gone");
+	} else if (!strncmp(what, "guest", 5) || !strcmp(what, "kernel")) {
 		j->crashed = true;
 		console_tail(j, tail, sizeof(tail));
 		judge_say(j, SEVERITY_FAIL, "kernel", k->inst, k->rec, "kernel", "the guest died while this case ran%s%s; its console ended with: %s",

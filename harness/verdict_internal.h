@@ -27,6 +27,7 @@ struct judge {
 	VEC(struct finding) findings;
 	json_t *windows;
 	bool crashed;             /* the guest is gone: what is missing is missing for that reason */
+	bool wire_gone;           /* so are its proofs */
 	bool cut;                 /* the record is not whole: so is what it lacks */
 };
 
@@ -56,6 +57,9 @@ bool judge_is_release(const struct judge *j, size_t inst);
  * waives `check` for it. NULL: none. *ret_seen. */
 const json_t *judge_missing_event(const struct judge *j, size_t qp, unsigned life, uint64_t t, const char *check, bool *ret_seen);
 
+/* What was queried of a QP while it was connected, before a record; else what was planned. */
+const json_t *judge_attr_at(const struct judge *j, size_t qp, size_t rec);
+
 /* Replays the records: expectations judged at the end of their steps. */
 void verdict_replay(struct judge *j);
 
@@ -65,6 +69,7 @@ void verdict_check_state(struct judge *j);
 void verdict_check_payload(struct judge *j);
 void verdict_check_unexpected(struct judge *j);
 void verdict_check_time(struct judge *j);
+void verdict_check_packets(struct judge *j);
 void verdict_check_kernel(struct judge *j);
 void verdict_check_residue(struct judge *j);
 void verdict_check_hang(struct judge *j);

@@ -282,9 +282,10 @@ void verdict_check_faults(struct judge *j)
 		if (!f->injected)
 			judge_say(j, SEVERITY_ERROR, "fault", i, f->rec, "", "fault %s (%s) could not be injected%s%s", f->as, f->name,
 			          text ? ": " : "", text ? text : "");
-		else if ((!f->fired || !f->evidence) && !j->crashed && !j->cut)
+		else if ((!f->fired || !f->evidence) && !j->crashed && !j->cut && !(j->wire_gone && !strcmp(f->name, "wire")))
 			judge_say(j, SEVERITY_INCONCLUSIVE, "fault", i, f->cleared ? f->clear_rec : f->rec, "",
-			          "fault %s (%s) left no evidence that it fired: what was seen proves nothing", f->as, f->name);
+			          "fault %s (%s) left no evidence that it fired%s%s%s: what was seen proves nothing", f->as, f->name,
+			          f->why ? " (" : "", f->why ? f->why : "", f->why ? ")" : "");
 	}
 }
 

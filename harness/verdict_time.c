@@ -19,8 +19,7 @@ struct timing {
 	struct window w;
 };
 
-/* What was queried of a QP while it was connected, before a record; else what was planned. */
-static const json_t *attr_at(const struct judge *j, size_t qp, size_t rec)
+const json_t *judge_attr_at(const struct judge *j, size_t qp, size_t rec)
 {
 	const json_t *found = NULL;
 
@@ -95,6 +94,36 @@ static void find_start(const struct judge *j, struct timing *t)
 		t->high_start = t->low_start;
 	if (t->low_start > t->c->t)
 		t->low_start = t->p->t;
+}
+
+/* The first transmission of the request that failed, where the wire saw it and nothing was on its way shortly before it, for which a
+ * timer that no ACK stops might still have been running: this request's alone. NULL: nothing shows it. */
+static const struct m_packet *shown_start(const struct judge *j, const struct timing *t)
+{
+	const struct m_packet *first = NULL;
+	unsigned life = m_connection_of(j->m, t->c->qp, t->c->qp_life);
+	uint64_t running_ns = 2 * timer_ack_ns((unsigned)json_int(t->attr, "timeout", 0));
+
+	for (size_t i = 0; life && i < j->m->packets.n; i++) {
+		const struct m_packet *p = &j->m->packets.v[i];
+
+		if (p->qp == t->c->qp && p->life == life && !p->late && p->transmission == 1 && !strcmp(p->class_, "request") &&
+		    p->t >= t->p->t && p->t <= t->c->t && (!first || p->t < first->t))
+			first = p;
+	}
+	for (size_t i = 0; first && i < j->m->comps.n; i++) {
+		const struct m_comp *o = &j->m->comps.v[i];
+
+		if (o->queue == t->c->queue && o->life == t->c->life && o->seq < t->c->seq && (!o->success || o->t_last + running_ns >= first->t))
+			return NULL;
+	}
+	return first;
+}
+
+/* How much earlier than it came by a packet may have been sent, on this machine. */
+static uint64_t lateness(const struct judge *j, uint64_t came_ns, uint64_t posted_ns)
+{
+	return came_ns - posted_ns < j->m->late_max_ns ? came_ns - posted_ns : j->m->late_max_ns;
 }
 
 static uint64_t above(uint64_t floor_ns, uint64_t ns)
@@ -187,14 +216,19 @@ static void first_error(struct judge *j, const struct m_comp *c)
 {
 	struct timing t = { .c = c, .p = m_comp_post(j->m, c) };
 	size_t peer = m_qp_find(j->m, j->m->qps.v[c->qp].peer, strlen(j->m->qps.v[c->qp].peer));
+	const struct m_packet *start;
 
 	if (!t.p || *t.p->traffic || c->t < t.p->t)
 		return;
 	find_detection(j, &t);
 	find_start(j, &t);
-	t.attr = attr_at(j, c->qp, c->rec);
-	t.peer_attr = attr_at(j, peer, c->rec);
-	t.w = plan_window(t.detection, t.attr, t.peer_attr, false);
+	t.attr = judge_attr_at(j, c->qp, c->rec);
+	t.peer_attr = judge_attr_at(j, peer, c->rec);
+	start = t.detection == DETECTION_SILENT ? shown_start(j, &t) : NULL;
+	/* It was sent no later than it came by. */
+	if (start)
+		t.low_start = start->t - lateness(j, start->t, t.p->t);
+	t.w = plan_window(t.detection, t.attr, t.peer_attr, start != NULL);
 	if (t.w.never) {
 		judge_say(j, SEVERITY_FAIL, "time", c->inst, c->rec, judge_qp(j, c->qp),
 		          "%s: %s can never come with timeout %lld and rnr_retry %lld, but it came", judge_qp(j, c->qp), c->status,

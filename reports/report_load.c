@@ -47,6 +47,15 @@ static int load_results(const char *run_dir, json_t **ret, struct error *e)
 	return 0;
 }
 
+/* Names may have two dots in them (a swept `1..3`); a folder above has nothing else. */
+static bool leads_out(const char *dir)
+{
+	for (const char *at = strstr(dir, ".."); at; at = strstr(at + 1, ".."))
+		if ((at == dir || at[-1] == '/') && (!at[2] || at[2] == '/'))
+			return true;
+	return false;
+}
+
 static int load_case(const char *run_dir, const json_t *listed, const json_t *results, json_t *cases, struct error *e)
 {
 	const char *id = json_str(listed, "case"), *dir = json_str(listed, "dir");
@@ -54,7 +63,7 @@ static int load_case(const char *run_dir, const json_t *listed, const json_t *re
 	char path[4096];
 	int rc;
 
-	if (!id || !dir || strstr(dir, ".."))
+	if (!id || !dir || leads_out(dir))
 		return error_set(e, -EINVAL, "%s/run.json: a case without a name or folder", run_dir);
 	snprintf(path, sizeof(path), "%s/%s/plan.json", run_dir, dir);
 	rc = load_optional(path, &plan, e);

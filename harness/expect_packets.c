@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* How many packets of a kind came by the wire. */
+#include "expect_internal.h"
+
+#include <stdio.h>
+
+#include "json.h"
+
+/* A number, or a range as the case document has it: both ends included. False when it names what is not known yet. */
+static bool range_of(const struct model *m, const json_t *value, int64_t *ret_min, int64_t *ret_max)
+{
+	const char *op = json_str(value, "op");
+	int64_t n = 0;
+
+	*ret_min = INT64_MIN;
+	*ret_max = INT64_MAX;
+	if (!value)
+		return true;
+	if (!op || !strcmp(op, "==")) {
+		if (m_number(m, op ? json_object_get(value, "value") : value, &n))
+			return false;
+		*ret_min = *ret_max = n;
+	} else if (!strcmp(op, "range")) {
+		*ret_min = json_int(value, "min", INT64_MIN);
+		*ret_max = json_int(value, "max", INT64_MAX);
+	} else {
+		if (m_number(m, json_object_get(value, "value"), &n))
+			return false;
+		if (*op == '>')
+			*ret_min = op[1] ? n : n + 1;
+		else
+			*ret_max = op[1] ? n : n - 1;
+	}
+	return true;
+}
+
+static bool has_name(const json_t *names, const char *name)
+{
+	return !names || (json_is_string(names) ? !strcmp(json_string_value(names), name) : json_array_has(names, name));
+}
+
+/* "p.a", "p.a@1", or an agent alone: any pair's. An end without a life means that of now. */
+static bool from_fits(const struct model *m, const struct m_packet *p, const char *text)
+{
+	const char *at = strchr(text, '@'), *qp = p->qp == M_NONE ? "" : m->qps.v[p->qp].name;
+	size_t len = at ? (size_t)(at - text) : strlen(text);
+	unsigned life;
+
+	if (!strchr(text, '.'))
+		return strlen(p->from) == len && !memcmp(p->from, text, len) && (!at || p->life == strtoul(at + 1, NULL, 10));
+	if (strlen(qp) != len || memcmp(qp, text, len))
+		return false;
+	if (!at)
+		return true;
+	life = m_connection_of(m, p->qp, (unsigned)strtoul(at + 1, NULL, 10));
+	return life && p->life == life;
+}
+
+static bool ends_fit(const struct model *m, const struct m_packet *p, const json_t *match)
+{
+	const json_t *from = json_object_get(match, "from"), *item;
+	bool fits = !from, old = false;
+	size_t i;
+
+	if (json_is_string(from))
+		fits = from_fits(m, p, json_string_value(from));
+	json_array_foreach(from, i, item) {
+		fits = fits || from_fits(m, p, json_string_value(item));
+		old = old || strchr(json_string_value(item), '@');
+	}
+	old = old || (json_is_string(from) && strchr(json_string_value(from), '@'));
+	if (!fits || !has_name(json_object_get(match, "pair"), p->pair))
+		return false;
+	/* Relative PSNs begin anew with each life: former ones are spoken of by name only. */
+	return old || !p->known || p->life == m_connection_life(m, p->pair);
+}
+
+struct ranges {
+	int64_t psn[2], size[2], transmission[2], nth[2];
+};
+
+/* How many packets of a run fit all but nth and every. */
+static int64_t fitting(const struct model *m, const struct m_packet *p, const json_t *match, const struct ranges *g)
+{
+	int64_t first = p->psn, last = p->psn + p->count - 1;
+
+	if (p->late || !has_name(json_object_get(match, "class"), p->class_) ||
+	    !has_name(json_object_get(match, "opcode"), p->opcode) || !ends_fit(m, p, match) || p->size < g->size[0] ||
+	    p->size > g->size[1] || p->transmission < g->transmission[0] || p->transmission > g->transmission[1])
+		return 0;
+	if (!json_object_get(match, "psn"))
+		return p->count;
+	if (!p->known)
+		return 0;
+	first = first > g->psn[0] ? first : g->psn[0];
+	last = last < g->psn[1] ? last : g->psn[1];
+	return last >= first ? last - first + 1 : 0;
+}
+
+static int64_t count_packets(const struct model *m, const json_t *match, const struct ranges *g, uint64_t *ret_t)
+{
+	int64_t seen = 0, counted = 0, every = json_int(match, "every", 1);
+
+	for (size_t i = 0; i < m->packets.n; i++) {
+		const struct m_packet *p = &m->packets.v[i];
+		int64_t n = fitting(m, p, match, g), before = counted;
+
+		if (!json_object_get(match, "nth") && every <= 1) {
+			counted += n;
+		} else {
+			for (int64_t k = 0; k < n; k++) {
+				seen++;
+				counted += seen >= g->nth[0] && seen <= g->nth[1] && seen % (every > 0 ? every : 1) == 0;
+			}
+		}
+		if (counted > before)
+			*ret_t = p->t_last;
+	}
+	return counted;
+}
+
+void expect_packets(struct eval *v, const json_t *x, struct part *p)
+{
+	const json_t *match = json_object_get(x, "packets"), *cmp = json_object_get(x, "count");
+	char *shown = json_dumps(match, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+	struct ranges g;
+	uint64_t t = 0;
+	int64_t n;
+	int holds;
+
+	cmp_text(v->m, cmp, &p->expected);
+	text_add(&p->expected, " packets %s", shown ? shown : "");
+	free(shown);
+	if (!m_has_wire(v->m)) {
+		p->state = EXPECT_BROKEN;
+		text_add(&p->seen, "no wire process ran: packets cannot be counted");
+		return;
+	}
+	if (!range_of(v->m, json_object_get(match, "psn"), &g.psn[0], &g.psn[1]) ||
+	    !range_of(v->m, json_object_get(match, "size"), &g.size[0], &g.size[1]) ||
+	    !range_of(v->m, json_object_get(match, "transmission"), &g.transmission[0], &g.transmission[1]) ||
+	    !range_of(v->m, json_object_get(match, "nth"), &g.nth[0], &g.nth[1])) {
+		p->state = EXPECT_PENDING;
+		p->late = true;
+		text_add(&p->seen, "a value that no device has returned yet");
+		return;
+	}
+	n = count_packets(v->m, match, &g, &t);
+	text_add(&p->seen, "%lld packets", (long long)n);
+	holds = cmp_holds(v->m, cmp, n, NULL);
+	if (holds == 1) {
+		expect_held(v, t);
+		return;
+	}
+	p->state = holds == 0 && cmp_exceeded(v->m, cmp, n) ? EXPECT_BROKEN : EXPECT_PENDING;
+	p->late = true;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* What the wire saw, against what was configured: where packets go, where their PSNs begin, how often and how soon they are sent
+ * again. */
+#include "verdict_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "attr.h"
+#include "json.h"
+#include "units.h"
+
+#define CHECK "packets"
+#define RNR_NAK_BITS 0x20
+#define AETH_KIND_MASK 0xe0
+#define AETH_VALUE_MASK 0x1f
+#define RETRIES_WITHOUT_END 7
+#define FINDINGS_MAX 3
+
+struct seen {
+	const struct m_packet *p;
+};
+
+/* Records of runs come when a run ends: in this order they are as they came by. */
+static int by_time(const void *a, const void *b)
+{
+	const struct m_packet *x = ((const struct seen *)a)->p, *y = ((const struct seen *)b)->p;
+
+	if (x->t != y->t)
+		return x->t < y->t ? -1 : 1;
+	return (x->rec > y->rec) - (x->rec < y->rec);
+}
+
+/* One direction of requests in one life of a connection, and what came back. */
+struct flow {
+	size_t qp;
+	unsigned life;
+	const json_t *attr;
+	const struct seen *p; /* all of the connection, both ways, by time */
+	size_t n;
+};
+
+static bool is_request(const struct flow *f, const struct m_packet *p)
+{
+	return p->qp == f->qp && !p->late && !strcmp(p->class_, "request");
+}
+
+/* It got to the requester: an answer of the peer, or one that was made up for it. */
+static bool is_answer(const struct flow *f, const struct m_packet *p)
+{
+	return p->qp != f->qp && strcmp(p->class_, "request") && strcmp(p->fate, "eaten") && strcmp(p->fate, "kept");
+}
+
+/* These make an end send to where its peer is not, or from a PSN that is not its own. */
+static bool identity_was_changed(const struct judge *j)
+{
+	static const char *const names[] = { "psn_mismatch", "stale_peer", "wrong_gid", "address_moved", "address_removed" };
+
+	for (size_t i = 0; i < j->m->faults.n; i++)
+		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+			if (!strcmp(j->m->faults.v[i].name, names[k]))
+				return true;
+	return false;
+}
+
+static void strangers(struct judge *j)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < j->m->packets.n && n < FINDINGS_MAX; i++) {
+		const struct m_packet *p = &j->m->packets.v[i];
+		struct finding *f;
+
+		if (p->known || p->late || !strcmp(p->class_, "malformed"))
+			continue;
+		f = judge_find(j, SEVERITY_FAIL, CHECK, p->inst, p->rec, p->from);
+		if (!f)
+			return;
+		n++;
+		finding_set(f, f->expected, "packets of the connections that were made");
+		finding_set(f, f->seen, "%s from %s for QP %lld", p->opcode, p->from, (long long)p->dest_qpn);
+		finding_set(f, f->text, "a packet of no connection came by the wire: %s (packet %lld of the capture)", f->seen,
+			    (long long)p->n);
+	}
+}
+
+static void first_psn(struct judge *j, const struct flow *f)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		const struct m_packet *p = f->p[i].p;
+		struct finding *out;
+
+		if (!is_request(f, p))
+			continue;
+		if (p->psn == 0)
+			return;
+		out = judge_find(j, SEVERITY_FAIL, CHECK, p->inst, p->rec, judge_qp(j, f->qp));
+		if (!out)
+			return;
+		finding_set(out, out->expected, "the first request to have the PSN that was configured");
+		finding_set(out, out->seen, "%+lld from it", (long long)p->psn);
+		finding_set(out, out->text,
+			    "%s: life %u begins with a PSN that is not the configured one: %s (%s, packet %lld of the capture)",
+			    judge_qp(j, f->qp), f->life, out->seen, p->opcode, (long long)p->n);
+		return;
+	}
+}
+
+static void order(struct judge *j, const struct flow *f)
+{
+	const struct m_packet *before = NULL;
+
+	for (size_t i = 0; i < f->n; i++) {
+		const struct m_packet *p = f->p[i].p;
+		struct finding *out;
+
+		if (!is_request(f, p) || p->transmission != 1)
+			continue;
+		/* Two packets of one moment are in the capture as they came. */
+		if (!before || p->psn > before->psn || (p->n && p->n < before->n)) {
+			before = p;
+			continue;
+		}
+		out = judge_find(j, SEVERITY_FAIL, CHECK, p->inst, p->rec, judge_qp(j, f->qp));
+		if (!out)
+			return;
+		finding_set(out, out->expected, "new requests in the order of their PSNs");
+		finding_set(out, out->seen, "PSN %lld for the first time after PSN %lld", (long long)p->psn,
+			    (long long)before->psn);
+		finding_set(out, out->text, "%s: %s", judge_qp(j, f->qp), out->seen);
+		return;
+	}
+}
+
+static void too_often(struct judge *j, const struct flow *f, const struct m_packet *p, int64_t times, int64_t retries)
+{
+	struct finding *out = judge_find(j, SEVERITY_FAIL, CHECK, p->inst, p->rec, judge_qp(j, f->qp));
+
+	if (!out)
+		return;
+	finding_set(out, out->expected, "at most %lld transmissions without an answer (retry_cnt %lld)", (long long)retries + 1,
+		    (long long)retries);
+	finding_set(out, out->seen, "%lld", (long long)times);
+	finding_set(out, out->text, "%s: PSN %lld was sent %lld times with no answer between: retry_cnt %lld allows %lld",
+		    judge_qp(j, f->qp), (long long)p->psn, (long long)times, (long long)retries, (long long)retries + 1);
+}
+
+static void too_soon(struct judge *j, const struct flow *f, const struct m_packet *p, uint64_t gap, uint64_t low, const char *timer)
+{
+	struct finding *out = judge_find(j, SEVERITY_FAIL, CHECK, p->inst, p->rec, judge_qp(j, f->qp));
+	char want[64], got[64];
+
+	if (!out)
+		return;
+	finding_set(out, out->expected, "at least %s before PSN %lld is sent again (%s)", units_format_ns(low, want, sizeof(want)),
+		    (long long)p->psn, timer);
+	finding_set(out, out->seen, "%s", units_format_ns(gap, got, sizeof(got)));
+	finding_set(out, out->text, "%s: PSN %lld was sent again after %s: the least is %s (%s)", judge_qp(j, f->qp),
+		    (long long)p->psn, got, want, timer);
+}
+
+static uint64_t grid_of(const struct judge *j)
+{
+	return json_u64(j->profile ? j->profile->timing : NULL, "granularity", 0);
+}
+
+/* Transmissions of the oldest request with silence between them: how many, and how far apart. */
+static void silences(struct judge *j, const struct flow *f)
+{
+	const struct m_packet *last = NULL;
+	int64_t times = 0, retries = json_int(f->attr, "retry_cnt", RETRIES_WITHOUT_END);
+	uint64_t t_ns = timer_ack_ns((unsigned)json_int(f->attr, "timeout", 0)), slack = grid_of(j) + j->m->late_max_ns;
+	/* On a busy machine a packet comes by later than it was sent, and the next one may not. */
+	uint64_t low = t_ns > slack ? t_ns - slack : 0;
+
+	for (size_t i = 0; i < f->n; i++) {
+		const struct m_packet *p = f->p[i].p;
+
+		if (is_answer(f, p)) {
+			last = NULL;
+			times = 0;
+			continue;
+		}
+		/* The one that is sent first again is the one that the timer is for. */
+		if (!is_request(f, p) || (last && p->psn > last->psn))
+			continue;
+		if (!last || p->psn < last->psn) {
+			last = p;
+			times = 1;
+			continue;
+		}
+		times++;
+		/* Before its first repetition the timer may have been running for what was sent earlier. */
+		if (times > 2 && p->t - last->t < low) {
+			too_soon(j, f, p, p->t - last->t, low, "timeout");
+			return;
+		}
+		last = p;
+		if (retries < RETRIES_WITHOUT_END && times > retries + 1) {
+			too_often(j, f, p, times, retries);
+			return;
+		}
+	}
+}
+
+static const struct m_packet *sent_again(const struct flow *f, size_t after, int64_t psn)
+{
+	for (size_t i = after + 1; i < f->n; i++)
+		if (is_request(f, f->p[i].p) && f->p[i].p->psn <= psn && f->p[i].p->psn + f->p[i].p->count > psn)
+			return f->p[i].p;
+	return NULL;
+}
+
+static void rnr_waits(struct judge *j, const struct flow *f)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		const struct m_packet *nak = f->p[i].p, *p;
+		uint64_t wait;
+
+		if (!is_answer(f, nak) || nak->syndrome < 0 || (nak->syndrome & AETH_KIND_MASK) != RNR_NAK_BITS)
+			continue;
+		p = sent_again(f, i, nak->psn);
+		wait = timer_rnr_ns((unsigned)nak->syndrome & AETH_VALUE_MASK);
+		if (p && p->t - nak->t < wait) {
+			too_soon(j, f, p, p->t - nak->t, wait, "the RNR NAK's timer");
+			return;
+		}
+	}
+}
+
+static void flow(struct judge *j, struct flow *f, bool identity)
+{
+	if (!identity) {
+		first_psn(j, f);
+		order(j, f);
+	}
+	silences(j, f);
+	rnr_waits(j, f);
+}
+
+static void connection(struct judge *j, const struct m_connection *c, bool identity)
+{
+	struct seen *list = calloc(j->m->packets.n + 1, sizeof(*list));
+	size_t n = 0;
+
+	if (!list) {
+		j->m->err = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < j->m->packets.n; i++)
+		if (j->m->packets.v[i].life == c->life && !strcmp(j->m->packets.v[i].pair, c->pair))
+			list[n++].p = &j->m->packets.v[i];
+	qsort(list, n, sizeof(*list), by_time);
+	for (size_t k = 0; n && k < 2; k++) {
+		struct flow f = { .qp = c->end[k].qp, .life = c->life, .p = list, .n = n };
+
+		if (f.qp == M_NONE || strcmp(j->m->qps.v[f.qp].type, "RC"))
+			continue;
+		f.attr = judge_attr_at(j, f.qp, list[n - 1].p->rec);
+		flow(j, &f, identity);
+	}
+	free(list);
+}
+
+void verdict_check_packets(struct judge *j)
+{
+	bool identity = identity_was_changed(j);
+
+	if (!identity)
+		strangers(j);
+	for (size_t i = 0; i < j->m->connections.n; i++)
+		connection(j, &j->m->connections.v[i], identity);
+}
