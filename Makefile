@@ -12,7 +12,7 @@ DEVELOPER ?= 1
 PREFIX ?= /usr/local
 DESTDIR ?=
 # What `make run` runs, and further options for it: make run RUN=scenarios/verbs ARGS='--lab guest --keep'
-RUN ?= scenarios
+RUN ?= scenarios --select core
 ARGS ?=
 FUZZ_SECONDS ?= 20
 JOBS ?= $(shell nproc)
@@ -185,7 +185,7 @@ clean:
 ##help: this list
 help:
 	@sed -n 's/^##\([a-z]*\): /\1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-8s %s\n", $$1, $$2 }'
-	@echo "  variables: CC=gcc|clang BUILD=build SANITIZE=address,undefined DEVELOPER=1 (-Werror) V=1 RUN=scenarios ARGS= PREFIX= DESTDIR="
+	@echo "  variables: CC=gcc|clang BUILD=build SANITIZE=address,undefined DEVELOPER=1 (-Werror) V=1 RUN='scenarios --select core' ARGS= PREFIX= DESTDIR="
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 .PHONY: all always setup run test unit tests bench lint format fuzz install clean help
