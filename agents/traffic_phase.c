@@ -97,6 +97,11 @@ static json_t *look(struct traffic *t, const char *name)
 		json_object_set_new(f, "p50_ns", json_integer((json_int_t)hist_quantile(&p->latency, 500)));
 		json_object_set_new(f, "p99_ns", json_integer((json_int_t)hist_quantile(&p->latency, 990)));
 	}
+	/* Nothing was answered: there is no latency, not one of 0. */
+	if (!(p ? p->latency.count : t->latency.count)) {
+		json_object_del(f, "p50_ns");
+		json_object_del(f, "p99_ns");
+	}
 	agent_record(t->agent, now, "traffic", t->qp->o.name, t->qp->o.life, json_incref(f));
 	return f;
 }

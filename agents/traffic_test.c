@@ -168,7 +168,7 @@ static void test_phases(void)
 	CU_ASSERT(json_int(stats, "p50_ns", 0) > 0);
 	CU_ASSERT_EQUAL(json_int(phase("settled", "during:f"), "rc", -1), 0);
 	stats = phase("end", "during:f");
-	CU_ASSERT_EQUAL(json_int(stats, "p50_ns", -1), 0);
+	CU_ASSERT_PTR_NULL(json_object_get(stats, "p50_ns"));
 	CU_ASSERT_EQUAL(json_int(stats, "done", -1), 2);
 	CU_ASSERT_STRING_EQUAL(json_str(rig_record("traffic", "q", 2), "phase"), "during:f");
 	CU_ASSERT_EQUAL(json_int(phase("look", "now"), "done", -1), 3);

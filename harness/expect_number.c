@@ -327,7 +327,7 @@ static void traffic_direction(struct eval *v, const json_t *x, const char *as, c
 		if (!cmp)
 			continue;
 		text_add(&p->seen, "%s%s %s ", p->seen.len ? ", " : "", from ? from : as, st->key);
-		if (!now) {
+		if (!now || !json_object_get(now, st->field)) {
 			text_add(&p->seen, "unknown");
 			p->state = expect_worse(p->state, EXPECT_PENDING);
 			continue;

@@ -463,6 +463,7 @@ static void test_traffic_statistics(void)
 	CU_ASSERT(ask(&w, "{'n':2,'of':'live','errors':0}", 0) == EXPECT_MET);
 	CU_ASSERT(ask(&w, "{'n':2,'of':'live','payload':'intact'}", 0) == EXPECT_MET);
 	CU_ASSERT(ask(&w, "{'n':2,'of':'live','payload':'absent'}", 0) == EXPECT_PENDING);
+	CU_ASSERT(ask(&w, "{'n':2,'of':'live','p50':{'op':'>=','value':5,'unit':'ns'}}", 0) == EXPECT_PENDING); /* nothing was answered yet */
 	feed(&w, "{'kind':'traffic','src':'agent/a','obj':'p.a','step':2,'as':'live','from':'p.a','phase':'stop','errors':0,'done':7,'bad_payload':1}");
 	CU_ASSERT(ask(&w, "{'n':2,'of':'live','payload':'intact'}", 0) == EXPECT_BROKEN);
 	world_free(&w);
