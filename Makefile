@@ -133,7 +133,7 @@ setup:
 	@harness/setup.sh
 	@harness/fetch_kernel.sh >/dev/null
 
-##run: set up, build, boot the guest (or run here where the kernel has rxe) and run the scenarios
+##run: set up, build, boot the guest (or run here where the kernel has rxe) and run the core scenarios
 run: setup
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@$(BUILD)/qpdrill run $(RUN) $(ARGS)
