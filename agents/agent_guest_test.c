@@ -410,8 +410,7 @@ static void test_release(void)
 		json_array_clear(p->records);
 	}
 	CU_ASSERT_EQUAL(count_fds(p->proc.pid), fds);
-	fprintf(stderr, "  (resident: %ld pages after %d rounds, %ld after %d)\n", rss, ROUNDS / 4, rss_pages(p->proc.pid),
-		ROUNDS);
+	fprintf(stderr, "  (resident: %ld pages after %d rounds, %ld after %d)\n", rss, ROUNDS / 4, rss_pages(p->proc.pid), ROUNDS);
 	CU_ASSERT(rss_pages(p->proc.pid) < rss + 64);
 }
 

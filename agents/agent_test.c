@@ -312,16 +312,16 @@ static void test_whole_receive_queue(void)
 	set_up();
 	fake.qp->cap.max_recv_wr = 31;
 	CU_ASSERT_EQUAL(to_rts(), 0);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:i, s:i, s:i}", "op", "post_recv", "qp", "p.a", "count", 14, "depth", 16, "size", 64,
-			       "stride", 64, "slots", 64),
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:i, s:i, s:i}", "op", "post_recv", "qp", "p.a", "count", 14, "depth", 16,
+			       "size", 64, "stride", 64, "slots", 64),
 			0);
 	CU_ASSERT_EQUAL(fake.qp->n_received, 29); /* two of the sixteen are for somebody else to post */
 	tear_down();
 	set_up();
 	fake.qp->cap.max_recv_wr = 31;
 	CU_ASSERT_EQUAL(to_rts(), 0);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:i, s:i, s:i}", "op", "post_recv", "qp", "p.a", "count", 16, "depth", 16, "size", 64,
-			       "stride", 64, "slots", 20),
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:i, s:i, s:i}", "op", "post_recv", "qp", "p.a", "count", 16, "depth", 16,
+			       "size", 64, "stride", 64, "slots", 20),
 			0);
 	CU_ASSERT_EQUAL(fake.qp->n_received, 20);
 	tear_down();

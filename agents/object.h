@@ -63,7 +63,7 @@ struct mr {
 	struct ibv_mr *mr;
 	void *addr; /* stays mapped after deregistration: it can still be looked at */
 	size_t bytes;
-	size_t mapped;           /* at least bytes; never less than before */
+	size_t mapped; /* at least bytes; never less than before */
 	unsigned access;
 	uint32_t old_lkey, old_rkey; /* of the former life */
 	bool has_old;

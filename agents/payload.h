@@ -12,7 +12,7 @@
 
 struct tally {
 	uint64_t seen[NUM_PATTERN_SEEN];
-	char letters[PAYLOAD_LETTERS_MAX + 1];  /* i a p s, one per message */
+	char letters[PAYLOAD_LETTERS_MAX + 1]; /* i a p s, one per message */
 	unsigned n_letters;
 };
 

@@ -151,8 +151,8 @@ static void test_phases(void)
 	CU_ASSERT_EQUAL(json_int(phase("look", "before"), "rc", 0), -ENOENT);
 	prepare();
 	CU_ASSERT_EQUAL(json_int(phase("begin", "during"), "rc", 0), -ENOENT); /* it does not run yet */
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:s, s:b}", "op", "traffic", "as", "t", "qp", "q", "ops", "WRITE", "depth", 4,
-			       "tag", TAG, "peer_tag", PEER_TAG, "role", "tx", "background", 1),
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:s, s:b}", "op", "traffic", "as", "t", "qp", "q", "ops",
+			       "WRITE", "depth", 4, "tag", TAG, "peer_tag", PEER_TAG, "role", "tx", "background", 1),
 			0);
 	send_done(0, IBV_WC_SUCCESS, true);
 	settle();
@@ -316,8 +316,8 @@ static void test_refused(void)
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i}", "op", "post_recv", "qp", "q", "count", 1, "size", 16), -ENOMEM);
 	fake.qp->cap.max_recv_wr = 64;
 	CU_ASSERT_EQUAL(prepare_size(256), 0);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:b}", "op", "traffic", "as", "t", "qp", "q", "ops", "SEND", "messages", 1,
-			       "tag", TAG, "peer_tag", PEER_TAG, "background", 1),
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:b}", "op", "traffic", "as", "t", "qp", "q", "ops", "SEND",
+			       "messages", 1, "tag", TAG, "peer_tag", PEER_TAG, "background", 1),
 			0);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i}", "op", "traffic_stop", "as", "t", "deadline_ns", 1000000), -ETIMEDOUT);
 	/* Its memory goes away between the two, and comes back smaller. */

@@ -148,7 +148,8 @@ static bool continues(const struct wire_run *run, const struct wire_sight *s)
 	       run->class == p->class && run->syndrome == p->syndrome && run->size == p->payload_bytes &&
 	       run->ack_req == p->ack_req && run->transmission == s->place->transmission && run->fate == s->fate &&
 	       run->icrc_bad == s->icrc_bad && run->n_touched == s->n_touched &&
-	       !memcmp(run->touched, s->touched, s->n_touched * sizeof *s->touched) && (psn == run->psn + (int64_t)run->count || p->class == PACKET_CLASS_CNP);
+	       !memcmp(run->touched, s->touched, s->n_touched * sizeof *s->touched) &&
+	       (psn == run->psn + (int64_t)run->count || p->class == PACKET_CLASS_CNP);
 }
 
 /* A copy, a forged packet, or what was kept and goes on: each is told by itself. */

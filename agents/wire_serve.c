@@ -42,7 +42,8 @@ struct wire_clock wire_serve_clock(void)
 
 	/* Between two readings the process may have lost the processor: packets are stamped by one clock and told by the other. */
 	for (int i = 0; i < CLOCK_TRIES && least > CLOCK_NEAR_NS; i++) {
-		uint64_t before = read_clock(CLOCK_MONOTONIC), real = read_clock(CLOCK_REALTIME), after = read_clock(CLOCK_MONOTONIC);
+		uint64_t before = read_clock(CLOCK_MONOTONIC), real = read_clock(CLOCK_REALTIME),
+			 after = read_clock(CLOCK_MONOTONIC);
 
 		if (after - before >= least)
 			continue;

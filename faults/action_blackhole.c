@@ -16,13 +16,13 @@ struct blackhole {
 	} scopes[SCOPES_MAX];
 };
 
-static const char *const ways[] = {"both", "one", NULL};
+static const char *const ways[] = { "both", "one", NULL };
 static const struct fault_param params[] = {
-    {.name = "ways",
-     .type = FAULT_PARAM_ENUM,
-     .values = ways,
-     .help = "one: only the direction of the packet that began it; default both, or one with `from`"},
-    {0},
+	{ .name = "ways",
+	  .type = FAULT_PARAM_ENUM,
+	  .values = ways,
+	  .help = "one: only the direction of the packet that began it; default both, or one with `from`" },
+	{ 0 },
 };
 
 static int prepare(struct action *a, const json_t *args, struct error *e)
@@ -51,7 +51,7 @@ static enum action_result apply(struct action *a, struct action_packet *p)
 	struct blackhole *b = a->state;
 
 	if (!is_dark(b, p) && b->n < SCOPES_MAX)
-		b->scopes[b->n++] = (struct scope){.pair = p->pair, .port = p->port};
+		b->scopes[b->n++] = (struct scope){ .pair = p->pair, .port = p->port };
 	a->watching = true;
 	return ACTION_EAT;
 }
@@ -62,11 +62,11 @@ static enum action_result seen(struct action *a, struct action_packet *p)
 }
 
 const struct action_ops action_blackhole = {
-    .name = "blackhole",
-    .help = "the packet is lost, and every later one of its pair (or link, when the match names no pair)",
-    .params = params,
-    .anything = true,
-    .prepare = prepare,
-    .apply = apply,
-    .seen = seen,
+	.name = "blackhole",
+	.help = "the packet is lost, and every later one of its pair (or link, when the match names no pair)",
+	.params = params,
+	.anything = true,
+	.prepare = prepare,
+	.apply = apply,
+	.seen = seen,
 };

@@ -13,34 +13,39 @@ struct corrupt {
 	bool mended;
 };
 
-static const char *const parts[] = {"payload", "header", "icrc", NULL};
-static const char *const icrcs[] = {"wrong", "mended", NULL};
+static const char *const parts[] = { "payload", "header", "icrc", NULL };
+static const char *const icrcs[] = { "wrong", "mended", NULL };
 static const struct fault_param params[] = {
-    {.name = "where", .type = FAULT_PARAM_ENUM, .values = parts, .def = "payload", .help = "header: from the first byte of BTH"},
-    {.name = "bit",
-     .type = FAULT_PARAM_INT,
-     .max = 1 << 24,
-     .def = "0",
-     .help = "which bit is flipped, from the first byte's lowest"},
-    {.name = "icrc",
-     .type = FAULT_PARAM_ENUM,
-     .values = icrcs,
-     .def = "wrong",
-     .help = "wrong: as it was, so that it no longer fits"},
-    {0},
+	{ .name = "where",
+	  .type = FAULT_PARAM_ENUM,
+	  .values = parts,
+	  .def = "payload",
+	  .help = "header: from the first byte of BTH" },
+	{ .name = "bit",
+	  .type = FAULT_PARAM_INT,
+	  .max = 1 << 24,
+	  .def = "0",
+	  .help = "which bit is flipped, from the first byte's lowest" },
+	{ .name = "icrc",
+	  .type = FAULT_PARAM_ENUM,
+	  .values = icrcs,
+	  .def = "wrong",
+	  .help = "wrong: as it was, so that it no longer fits" },
+	{ 0 },
 };
 
 static int prepare(struct action *a, const json_t *args, struct error *e)
 {
-	struct corrupt c = {.bit = (uint64_t)action_int(a->ops, args, "bit")};
+	struct corrupt c = { .bit = (uint64_t)action_int(a->ops, args, "bit") };
 	const char *where = action_text(a->ops, args, "where");
 
 	c.part = !strcmp(where, "header") ? PART_HEADER : !strcmp(where, "icrc") ? PART_ICRC : PART_PAYLOAD;
 	c.mended = !strcmp(action_text(a->ops, args, "icrc"), "mended");
 	if (c.part == PART_HEADER && c.bit / 8 == 4)
 		return error_set(
-		    e, -EINVAL, "`bit` %llu of the header lies in BTH's fifth byte, which the ICRC leaves out: nobody could notice",
-		    (unsigned long long)c.bit);
+			e, -EINVAL,
+			"`bit` %llu of the header lies in BTH's fifth byte, which the ICRC leaves out: nobody could notice",
+			(unsigned long long)c.bit);
 	if (c.part == PART_ICRC && (c.mended || c.bit >= 32))
 		return error_set(e, -EINVAL, "the ICRC has bits 0 to 31 and cannot be mended too");
 	a->state = malloc(sizeof c);
@@ -68,9 +73,9 @@ static enum action_result apply(struct action *a, struct action_packet *p)
 }
 
 const struct action_ops action_corrupt = {
-    .name = "corrupt",
-    .help = "one bit of header, payload or ICRC is flipped",
-    .params = params,
-    .prepare = prepare,
-    .apply = apply,
+	.name = "corrupt",
+	.help = "one bit of header, payload or ICRC is flipped",
+	.params = params,
+	.prepare = prepare,
+	.apply = apply,
 };

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 
 static const struct fault_param params[] = {
-    {.name = "by",
-     .type = FAULT_PARAM_DURATION,
-     .required = true,
-     .min = 1,
-     .max = 3600000000000,
-     .unit = "ns",
-     .help = "how much later it goes on"},
-    {0},
+	{ .name = "by",
+	  .type = FAULT_PARAM_DURATION,
+	  .required = true,
+	  .min = 1,
+	  .max = 3600000000000,
+	  .unit = "ns",
+	  .help = "how much later it goes on" },
+	{ 0 },
 };
 
 static int prepare(struct action *a, const json_t *args, struct error *e)
@@ -34,9 +34,9 @@ static enum action_result apply(struct action *a, struct action_packet *p)
 }
 
 const struct action_ops action_delay = {
-    .name = "delay",
-    .help = "the packet comes later; others overtake it",
-    .params = params,
-    .prepare = prepare,
-    .apply = apply,
+	.name = "delay",
+	.help = "the packet comes later; others overtake it",
+	.params = params,
+	.prepare = prepare,
+	.apply = apply,
 };

@@ -9,7 +9,7 @@ static enum action_result apply(struct action *a, struct action_packet *p)
 }
 
 const struct action_ops action_drop = {
-    .name = "drop",
-    .help = "the packet is lost",
-    .apply = apply,
+	.name = "drop",
+	.help = "the packet is lost",
+	.apply = apply,
 };

@@ -10,14 +10,14 @@ struct duplicate {
 };
 
 static const struct fault_param params[] = {
-    {.name = "copies", .type = FAULT_PARAM_INT, .min = 1, .max = 64, .def = "1", .help = "how many more of it"},
-    {.name = "by",
-     .type = FAULT_PARAM_DURATION,
-     .max = 3600000000000,
-     .unit = "ns",
-     .def = "0ns",
-     .help = "how much later each copy follows"},
-    {0},
+	{ .name = "copies", .type = FAULT_PARAM_INT, .min = 1, .max = 64, .def = "1", .help = "how many more of it" },
+	{ .name = "by",
+	  .type = FAULT_PARAM_DURATION,
+	  .max = 3600000000000,
+	  .unit = "ns",
+	  .def = "0ns",
+	  .help = "how much later each copy follows" },
+	{ 0 },
 };
 
 static int prepare(struct action *a, const json_t *args, struct error *e)
@@ -43,9 +43,9 @@ static enum action_result apply(struct action *a, struct action_packet *p)
 }
 
 const struct action_ops action_duplicate = {
-    .name = "duplicate",
-    .help = "the packet comes more than once",
-    .params = params,
-    .prepare = prepare,
-    .apply = apply,
+	.name = "duplicate",
+	.help = "the packet comes more than once",
+	.params = params,
+	.prepare = prepare,
+	.apply = apply,
 };

@@ -43,11 +43,11 @@ static int parse_opcode(const json_t *value, struct action_field *ret)
 
 int action_fields_parse(const json_t *map, struct action_fields *ret, struct error *e)
 {
-	struct action_fields fields = {0};
+	struct action_fields fields = { 0 };
 	const char *name;
 	json_t *value;
 
-	json_object_foreach ((json_t *)map, name, value) {
+	json_object_foreach((json_t *)map, name, value) {
 		struct action_field *row = &fields.rows[fields.n];
 
 		if (fields.n == ACTION_FIELDS_MAX)

@@ -21,30 +21,31 @@ static const struct kind {
 	const char *name, *opcode;
 	uint8_t syndrome;
 } kinds[] = {
-    {"ACK", "RC_ACKNOWLEDGE", 0x1f},
-    {"NAK_PSN", "RC_ACKNOWLEDGE", 0x60},
-    {"NAK_INV_REQ", "RC_ACKNOWLEDGE", 0x61},
-    {"NAK_ACCESS", "RC_ACKNOWLEDGE", 0x62},
-    {"NAK_OP", "RC_ACKNOWLEDGE", 0x63},
-    {"NAK_INV_RD_REQ", "RC_ACKNOWLEDGE", 0x64},
-    {"RNR_NAK", "RC_ACKNOWLEDGE", 0x20},
-    {"READ_RESPONSE", "RC_RDMA_READ_RESPONSE_ONLY", 0x1f},
-    {"CNP", "CNP", 0},
+	{ "ACK", "RC_ACKNOWLEDGE", 0x1f },
+	{ "NAK_PSN", "RC_ACKNOWLEDGE", 0x60 },
+	{ "NAK_INV_REQ", "RC_ACKNOWLEDGE", 0x61 },
+	{ "NAK_ACCESS", "RC_ACKNOWLEDGE", 0x62 },
+	{ "NAK_OP", "RC_ACKNOWLEDGE", 0x63 },
+	{ "NAK_INV_RD_REQ", "RC_ACKNOWLEDGE", 0x64 },
+	{ "RNR_NAK", "RC_ACKNOWLEDGE", 0x20 },
+	{ "READ_RESPONSE", "RC_RDMA_READ_RESPONSE_ONLY", 0x1f },
+	{ "CNP", "CNP", 0 },
 };
 
 static const struct fault_param params[] = {
-    {.name = "forge",
-     .type = FAULT_PARAM_MAP,
-     .required = true,
-     .help = "kind (ACK NAK_PSN NAK_INV_REQ NAK_ACCESS NAK_OP NAK_INV_RD_REQ RNR_NAK READ_RESPONSE CNP), psn, syndrome, timer, "
-	     "msn, size, opcode, to, instead"},
-    {.name = "by",
-     .type = FAULT_PARAM_DURATION,
-     .max = 3600000000000,
-     .unit = "ns",
-     .def = "0ns",
-     .help = "how much later than the packet"},
-    {0},
+	{ .name = "forge",
+	  .type = FAULT_PARAM_MAP,
+	  .required = true,
+	  .help = "kind (ACK NAK_PSN NAK_INV_REQ NAK_ACCESS NAK_OP NAK_INV_RD_REQ RNR_NAK READ_RESPONSE CNP), psn, syndrome, "
+		  "timer, "
+		  "msn, size, opcode, to, instead" },
+	{ .name = "by",
+	  .type = FAULT_PARAM_DURATION,
+	  .max = 3600000000000,
+	  .unit = "ns",
+	  .def = "0ns",
+	  .help = "how much later than the packet" },
+	{ 0 },
 };
 
 /* An integer of the map within [0, max], or def. */
@@ -89,8 +90,8 @@ static int read_kind(const json_t *map, struct forge *f, struct error *e)
 			kind = &kinds[i];
 	if (!kind)
 		return error_set(
-		    e, -EINVAL,
-		    "`kind` is one of: ACK NAK_PSN NAK_INV_REQ NAK_ACCESS NAK_OP NAK_INV_RD_REQ RNR_NAK READ_RESPONSE CNP");
+			e, -EINVAL,
+			"`kind` is one of: ACK NAK_PSN NAK_INV_REQ NAK_ACCESS NAK_OP NAK_INV_RD_REQ RNR_NAK READ_RESPONSE CNP");
 	const struct packet_opcode *op = packet_opcode_by_name(opcode ? opcode : kind->opcode);
 
 	if (!op || op->class != packet_opcode_by_name(kind->opcode)->class)
@@ -115,12 +116,12 @@ static int read_way(const json_t *map, struct forge *f, struct error *e)
 
 static int read_forge(const json_t *map, struct forge *f, struct error *e)
 {
-	static const char *const keys[] = {"kind", "psn", "syndrome", "timer", "msn", "size", "opcode", "to", "instead", NULL};
+	static const char *const keys[] = { "kind", "psn", "syndrome", "timer", "msn", "size", "opcode", "to", "instead", NULL };
 	int64_t syndrome, timer, msn, size;
 	const char *key;
 	json_t *value;
 
-	json_object_foreach ((json_t *)map, key, value) {
+	json_object_foreach((json_t *)map, key, value) {
 		const char *const *k = keys;
 
 		while (*k && strcmp(*k, key))
@@ -192,9 +193,9 @@ static enum action_result apply(struct action *a, struct action_packet *p)
 }
 
 const struct action_ops action_forge = {
-    .name = "forge",
-    .help = "an answer that nobody sent, at the moment of the packet that matches",
-    .params = params,
-    .prepare = prepare,
-    .apply = apply,
+	.name = "forge",
+	.help = "an answer that nobody sent, at the moment of the packet that matches",
+	.params = params,
+	.prepare = prepare,
+	.apply = apply,
 };

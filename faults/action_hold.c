@@ -7,7 +7,7 @@ static enum action_result apply(struct action *a, struct action_packet *p)
 }
 
 const struct action_ops action_hold = {
-    .name = "hold",
-    .help = "the packet is kept until the rule is cleared",
-    .apply = apply,
+	.name = "hold",
+	.help = "the packet is kept until the rule is cleared",
+	.apply = apply,
 };

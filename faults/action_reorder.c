@@ -16,13 +16,13 @@ struct reorder {
 };
 
 static const struct fault_param params[] = {
-    {.name = "packets",
-     .type = FAULT_PARAM_INT,
-     .min = 1,
-     .max = 1000000,
-     .def = "1",
-     .help = "how many others of its pair and direction overtake it"},
-    {0},
+	{ .name = "packets",
+	  .type = FAULT_PARAM_INT,
+	  .min = 1,
+	  .max = 1000000,
+	  .def = "1",
+	  .help = "how many others of its pair and direction overtake it" },
+	{ 0 },
 };
 
 static int prepare(struct action *a, const json_t *args, struct error *e)
@@ -74,10 +74,10 @@ static enum action_result seen(struct action *a, struct action_packet *p)
 }
 
 const struct action_ops action_reorder = {
-    .name = "reorder",
-    .help = "the packet is kept until others have passed, or the rule is cleared",
-    .params = params,
-    .prepare = prepare,
-    .apply = apply,
-    .seen = seen,
+	.name = "reorder",
+	.help = "the packet is kept until others have passed, or the rule is cleared",
+	.params = params,
+	.prepare = prepare,
+	.apply = apply,
+	.seen = seen,
 };

@@ -23,32 +23,32 @@ struct replay {
 
 #define FRAME_MAX 9216
 
-static const char *const intos[] = {"now", "next_life", NULL};
-static const char *const fits[] = {"none", "qpn", "psn", "both", NULL};
+static const char *const intos[] = { "now", "next_life", NULL };
+static const char *const fits[] = { "none", "qpn", "psn", "both", NULL };
 static const struct fault_param params[] = {
-    {.name = "by",
-     .type = FAULT_PARAM_DURATION,
-     .max = 3600000000000,
-     .unit = "ns",
-     .def = "0ns",
-     .help = "how much later the copy comes"},
-    {.name = "into",
-     .type = FAULT_PARAM_ENUM,
-     .values = intos,
-     .def = "now",
-     .help = "next_life: after the first packet that its sender sends in its QP's next life"},
-    {.name = "fit",
-     .type = FAULT_PARAM_ENUM,
-     .values = fits,
-     .def = "none",
-     .help = "what of it is made to fit the next life: the QPN, the PSN (the same, relative)"},
-    {.name = "rewrite", .type = FAULT_PARAM_MAP, .help = "fields of the copy and their new values"},
-    {0},
+	{ .name = "by",
+	  .type = FAULT_PARAM_DURATION,
+	  .max = 3600000000000,
+	  .unit = "ns",
+	  .def = "0ns",
+	  .help = "how much later the copy comes" },
+	{ .name = "into",
+	  .type = FAULT_PARAM_ENUM,
+	  .values = intos,
+	  .def = "now",
+	  .help = "next_life: after the first packet that its sender sends in its QP's next life" },
+	{ .name = "fit",
+	  .type = FAULT_PARAM_ENUM,
+	  .values = fits,
+	  .def = "none",
+	  .help = "what of it is made to fit the next life: the QPN, the PSN (the same, relative)" },
+	{ .name = "rewrite", .type = FAULT_PARAM_MAP, .help = "fields of the copy and their new values" },
+	{ 0 },
 };
 
 static int prepare(struct action *a, const json_t *args, struct error *e)
 {
-	struct action_fields fields = {0};
+	struct action_fields fields = { 0 };
 	const json_t *map = json_object_get(args, "rewrite");
 	const char *fit = action_text(a->ops, args, "fit");
 	bool next_life = !strcmp(action_text(a->ops, args, "into"), "next_life");
@@ -145,7 +145,7 @@ static enum action_result apply(struct action *a, struct action_packet *p)
 		return ACTION_MISS;
 	memcpy(slot, p->frame, p->len);
 	r->kept[r->n++] =
-	    (struct kept){.frame = slot, .len = p->len, .pair = p->pair, .port = p->port, .life = p->life, .psn = p->psn};
+		(struct kept){ .frame = slot, .len = p->len, .pair = p->pair, .port = p->port, .life = p->life, .psn = p->psn };
 	a->watching = true;
 	return ACTION_PASS;
 }
@@ -157,10 +157,10 @@ static enum action_result seen(struct action *a, struct action_packet *p)
 }
 
 const struct action_ops action_replay = {
-    .name = "replay",
-    .help = "the packet comes again, later or in its QP's next life",
-    .params = params,
-    .prepare = prepare,
-    .apply = apply,
-    .seen = seen,
+	.name = "replay",
+	.help = "the packet comes again, later or in its QP's next life",
+	.params = params,
+	.prepare = prepare,
+	.apply = apply,
+	.seen = seen,
 };

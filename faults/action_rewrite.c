@@ -6,8 +6,8 @@
 #include <string.h>
 
 static const struct fault_param params[] = {
-    {.name = "rewrite", .type = FAULT_PARAM_MAP, .required = true, .help = "fields and their new values; the ICRC is mended"},
-    {0},
+	{ .name = "rewrite", .type = FAULT_PARAM_MAP, .required = true, .help = "fields and their new values; the ICRC is mended" },
+	{ 0 },
 };
 
 static int prepare(struct action *a, const json_t *args, struct error *e)
@@ -30,9 +30,9 @@ static enum action_result apply(struct action *a, struct action_packet *p)
 }
 
 const struct action_ops action_rewrite = {
-    .name = "rewrite",
-    .help = "fields of the packet get other values",
-    .params = params,
-    .prepare = prepare,
-    .apply = apply,
+	.name = "rewrite",
+	.help = "fields of the packet get other values",
+	.params = params,
+	.prepare = prepare,
+	.apply = apply,
 };

@@ -8,11 +8,11 @@
 #include "../harness/units.h"
 
 extern const struct action_ops action_blackhole, action_corrupt, action_delay, action_drop, action_duplicate, action_forge,
-    action_hold, action_reorder, action_replay, action_rewrite, action_truncate;
+	action_hold, action_reorder, action_replay, action_rewrite, action_truncate;
 
 const struct action_ops *const action_table[] = {
-    &action_blackhole, &action_corrupt, &action_delay,  &action_drop,    &action_duplicate, &action_forge,
-    &action_hold,      &action_reorder, &action_replay, &action_rewrite, &action_truncate,  NULL,
+	&action_blackhole, &action_corrupt, &action_delay,  &action_drop,    &action_duplicate, &action_forge,
+	&action_hold,      &action_reorder, &action_replay, &action_rewrite, &action_truncate,  NULL,
 };
 
 const struct action_ops *action_find(const char *name)
@@ -95,7 +95,7 @@ int action_check(const struct action_ops *ops, const json_t *args, struct error 
 	const char *key;
 	json_t *value;
 
-	json_object_foreach ((json_t *)args, key, value) {
+	json_object_foreach((json_t *)args, key, value) {
 		const struct fault_param *param = find_param(ops, key);
 
 		if (!param)

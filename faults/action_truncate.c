@@ -10,23 +10,23 @@ struct truncate {
 	bool icrc_wrong, lengths_kept;
 };
 
-static const char *const icrcs[] = {"mended", "wrong", NULL};
-static const char *const lengths[] = {"mended", "kept", NULL};
+static const char *const icrcs[] = { "mended", "wrong", NULL };
+static const char *const lengths[] = { "mended", "kept", NULL };
 static const struct fault_param params[] = {
-    {.name = "bytes",
-     .type = FAULT_PARAM_SIZE,
-     .required = true,
-     .min = 1,
-     .max = 65535,
-     .unit = "bytes",
-     .help = "how many its payload loses at the end"},
-    {.name = "icrc", .type = FAULT_PARAM_ENUM, .values = icrcs, .def = "mended", .help = "wrong: the old one"},
-    {.name = "lengths",
-     .type = FAULT_PARAM_ENUM,
-     .values = lengths,
-     .def = "mended",
-     .help = "kept: IP and UDP promise more than there is"},
-    {0},
+	{ .name = "bytes",
+	  .type = FAULT_PARAM_SIZE,
+	  .required = true,
+	  .min = 1,
+	  .max = 65535,
+	  .unit = "bytes",
+	  .help = "how many its payload loses at the end" },
+	{ .name = "icrc", .type = FAULT_PARAM_ENUM, .values = icrcs, .def = "mended", .help = "wrong: the old one" },
+	{ .name = "lengths",
+	  .type = FAULT_PARAM_ENUM,
+	  .values = lengths,
+	  .def = "mended",
+	  .help = "kept: IP and UDP promise more than there is" },
+	{ 0 },
 };
 
 static int prepare(struct action *a, const json_t *args, struct error *e)
@@ -60,9 +60,9 @@ static enum action_result apply(struct action *a, struct action_packet *p)
 }
 
 const struct action_ops action_truncate = {
-    .name = "truncate",
-    .help = "the end of the payload is missing",
-    .params = params,
-    .prepare = prepare,
-    .apply = apply,
+	.name = "truncate",
+	.help = "the end of the payload is missing",
+	.params = params,
+	.prepare = prepare,
+	.apply = apply,
 };

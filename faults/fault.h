@@ -22,18 +22,18 @@ enum fault_blast { FAULT_BLAST_INVALID, FAULT_BLAST_PAIR, FAULT_BLAST_DEVICE, FA
 
 enum fault_param_type {
 	FAULT_PARAM_INVALID,
-	FAULT_PARAM_END,      /* one end: "b" */
-	FAULT_PARAM_ENDS,     /* one or several */
+	FAULT_PARAM_END,  /* one end: "b" */
+	FAULT_PARAM_ENDS, /* one or several */
 	FAULT_PARAM_AGENT,
 	FAULT_PARAM_DEVICE,
 	FAULT_PARAM_INT,
 	FAULT_PARAM_DURATION, /* ns in the document */
 	FAULT_PARAM_SIZE,
-	FAULT_PARAM_PERCENT,  /* string "5%" */
-	FAULT_PARAM_ENUM,     /* one of `values` */
-	FAULT_PARAM_NAME,     /* something named by `as:` or an object's name */
+	FAULT_PARAM_PERCENT, /* string "5%" */
+	FAULT_PARAM_ENUM,    /* one of `values` */
+	FAULT_PARAM_NAME,    /* something named by `as:` or an object's name */
 	FAULT_PARAM_STRING,
-	FAULT_PARAM_MAP,      /* checked by the fault itself (wire's match, rewrite, forge) */
+	FAULT_PARAM_MAP, /* checked by the fault itself (wire's match, rewrite, forge) */
 	NUM_FAULT_PARAM_TYPES,
 };
 
@@ -41,10 +41,10 @@ struct fault_param {
 	const char *name;
 	enum fault_param_type type;
 	bool required;
-	int64_t min, max;           /* INT, DURATION (ns), SIZE; both 0: any */
-	const char *const *values;  /* ENUM: NULL-terminated */
+	int64_t min, max;          /* INT, DURATION (ns), SIZE; both 0: any */
+	const char *const *values; /* ENUM: NULL-terminated */
 	const char *unit;
-	const char *def;            /* as it would be written, or NULL */
+	const char *def; /* as it would be written, or NULL */
 	const char *help;
 };
 
@@ -53,14 +53,14 @@ struct fault;
 /* What a fault may ask of the world; implemented by the controller. QP names are canonical ("p.b"). */
 struct fault_env {
 	void *ctl;
-	/* One agent request, waited for (deadline inside). req is stolen. Returns the reply's rc (0 or negative errno) or a negative errno
-	 * of the channel; *ret_reply may be NULL. */
+	/* One agent request, waited for (deadline inside). req is stolen. Returns the reply's rc (0 or negative errno) or a
+	 * negative errno of the channel; *ret_reply may be NULL. */
 	int (*request)(void *ctl, const char *agent, json_t *req, json_t **ret_reply, struct error *e);
 	/* One ip/tc/rdma command in the lab. */
 	int (*lab)(void *ctl, const char *tool, const char *args, json_t **ret_out, struct error *e);
 	/* {"netdev":"…","rdma":"…","gid":"…"} of the device that an agent uses. Borrowed. */
 	const json_t *(*device)(void *ctl, const char *agent);
-	const json_t *(*plan)(void *ctl);                    /* plan.json; plan_qp() etc. work on it */
+	const json_t *(*plan)(void *ctl); /* plan.json; plan_qp() etc. work on it */
 	const char *(*peer)(void *ctl, const char *qp);
 	/* {"qpn":…,"life":…,"state":"…","recv_outstanding":…} as last seen. Borrowed. */
 	const json_t *(*qp)(void *ctl, const char *qp);
@@ -80,8 +80,8 @@ struct fault_env {
 	unsigned (*wc_count)(void *ctl, const char *queue, const char *status);
 	/* Sends that a QP has had accepted since the fault was injected; those of traffics, if any, count as one. */
 	unsigned (*posts_since)(void *ctl, const struct fault *f, const char *qp);
-	/* Signals an agent's own process. After SIGKILL it is waited for, its end is no surprise, and ret_status (may be NULL) tells how: "killed by
-	 * signal 9". */
+	/* Signals an agent's own process. After SIGKILL it is waited for, its end is no surprise, and ret_status (may be NULL)
+	 * tells how: "killed by signal 9". */
 	int (*signal)(void *ctl, const char *agent, int sig, char *ret_status, size_t size, struct error *e);
 	/* Starts an agent that was killed anew, with its device open and nothing else. */
 	int (*restart)(void *ctl, const char *agent, struct error *e);
@@ -93,13 +93,13 @@ struct fault_env {
 
 struct fault_ops {
 	const char *name;
-	const char *help;                   /* one line */
+	const char *help; /* one line */
 	enum fault_layer layer;
 	enum fault_blast blast;
-	const struct fault_param *params;   /* ends with a row without a name */
-	const char *const *needs;           /* capabilities ("wire", "guest"), NULL-terminated, may be NULL */
-	const char *proof;                  /* one line: what shows that it fired */
-	bool undo_in_injector;              /* `for:` is timed there, not by the controller */
+	const struct fault_param *params; /* ends with a row without a name */
+	const char *const *needs;         /* capabilities ("wire", "guest"), NULL-terminated, may be NULL */
+	const char *proof;                /* one line: what shows that it fired */
+	bool undo_in_injector;            /* `for:` is timed there, not by the controller */
 	/* The finding of the device, given the normalised arguments. */
 	enum detection (*detection)(const json_t *args);
 	/* Checks what the table cannot say (exactly one of two). A sentence in e, -EINVAL. May be NULL. */
@@ -114,7 +114,7 @@ struct fault_ops {
 	const char *(*holds_state)(struct fault *f, const char *qp);               /* connect stops there: "INIT"; NULL: no */
 	void (*on_modify)(struct fault *f, const char *qp, const char *to, json_t *set); /* may change attributes on their way */
 	void (*on_mr_create)(struct fault *f, const char *mr, json_t *req);
-	void (*on_post)(struct fault *f, const char *qp);                          /* after a post was accepted there */
+	void (*on_post)(struct fault *f, const char *qp); /* after a post was accepted there */
 	void (*on_timer)(struct fault *f);
 };
 
@@ -124,12 +124,12 @@ struct fault {
 	const struct fault_env *env;
 	const char *as;
 	const json_t *args;
-	json_t *state;         /* the fault's own, freed by its owner */
+	json_t *state; /* the fault's own, freed by its owner */
 	uint64_t injected_ns;
 	bool active;
 };
 
-extern const struct fault_ops *const fault_table[];   /* NULL-terminated, sorted by name */
+extern const struct fault_ops *const fault_table[]; /* NULL-terminated, sorted by name */
 const struct fault_ops *fault_find(const char *name);
 extern const char *const fault_layer_names[NUM_FAULT_LAYERS];
 extern const char *const fault_blast_names[NUM_FAULT_BLASTS];

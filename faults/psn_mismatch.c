@@ -88,7 +88,8 @@ const struct fault_ops fault_psn_mismatch = {
 	.layer = FAULT_VERBS,
 	.blast = FAULT_BLAST_PAIR,
 	.params = params,
-	.proof = "the sq_psn that the device answers for the end and the rq_psn for its peer are that far apart, and the end has sent something",
+	.proof = "the sq_psn that the device answers for the end and the rq_psn for its peer are that far apart, and the end has "
+		 "sent something",
 	.detection = detection,
 	.check = check,
 	.inject = inject,

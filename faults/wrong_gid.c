@@ -76,8 +76,8 @@ static int prove(struct fault *f, json_t **ret, struct error *e)
 	unsigned posted = fault_pair_posted(f, fault_arg(f, "at"));
 
 	(void)e;
-	*ret = json_pack("{s:s,s:s,s:b,s:i}", "told", told ? told : "", "peer", truth ? truth : "", "connected", rtr != NULL, "posted",
-			 (int)posted);
+	*ret = json_pack("{s:s,s:s,s:b,s:i}", "told", told ? told : "", "peer", truth ? truth : "", "connected", rtr != NULL,
+			 "posted", (int)posted);
 	return posted && told && truth && rtr && strcmp(told, truth) != 0;
 }
 

@@ -15,20 +15,20 @@
 
 enum attr_kind {
 	ATTR_INVALID,
-	ATTR_MODIFY,    /* goes into ibv_modify_qp */
-	ATTR_CAP,       /* goes into ibv_create_qp's cap */
-	ATTR_CREATE,    /* another argument of ibv_create_qp: type, signal_all */
+	ATTR_MODIFY, /* goes into ibv_modify_qp */
+	ATTR_CAP,    /* goes into ibv_create_qp's cap */
+	ATTR_CREATE, /* another argument of ibv_create_qp: type, signal_all */
 	NUM_ATTR_KINDS,
 };
 
 struct attr {
-	const char *name;   /* "timeout" */
+	const char *name; /* "timeout" */
 	enum attr_kind kind;
-	int mask;           /* IBV_QP_* bit(s), 0 unless ATTR_MODIFY; traffic_class, hop_limit, sl,
-	                       flow_label, gid_index and dest_gid share IBV_QP_AV */
-	int64_t min, max;   /* what the field can hold; beyond it a file is refused */
-	int64_t def;        /* what the plan fills in; -1: nothing of its own (chosen from the seed, by the lab, or by the peer) */
-	const char *unit;   /* "4.096 us x 2^n", "bytes", "" */
+	int mask;         /* IBV_QP_* bit(s), 0 unless ATTR_MODIFY; traffic_class, hop_limit, sl,
+			     flow_label, gid_index and dest_gid share IBV_QP_AV */
+	int64_t min, max; /* what the field can hold; beyond it a file is refused */
+	int64_t def;      /* what the plan fills in; -1: nothing of its own (chosen from the seed, by the lab, or by the peer) */
+	const char *unit; /* "4.096 us x 2^n", "bytes", "" */
 	const char *help;
 };
 
@@ -43,9 +43,9 @@ const struct attr *attr_find(const char *name);
 extern const struct name_table names_attr_mask;
 
 struct transition {
-	int type;          /* IBV_QPT_* */
-	int from, to;      /* IBV_QPS_* */
-	int required;      /* without IBV_QP_STATE */
+	int type;     /* IBV_QPT_* */
+	int from, to; /* IBV_QPS_* */
+	int required; /* without IBV_QP_STATE */
 	int optional;
 };
 

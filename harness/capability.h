@@ -14,7 +14,7 @@ struct capability {
 	const char *name;    /* "wire" */
 	const char *help;    /* one line */
 	const char *missing; /* why this build lacks it; NULL: it does not */
-	const char *env;     /* how it is found out at run time: "caps" (an agent's hello has it), "guest", "wire", "" (always there) */
+	const char *env; /* how it is found out at run time: "caps" (an agent's hello has it), "guest", "wire", "" (always there) */
 };
 
 extern const struct capability capability_table[];
@@ -26,8 +26,8 @@ const struct capability *capability_find(const char *name);
 bool capability_missing(const char *requirement, char *buf, size_t size);
 
 /* Checks an array of requirements against what is known: env
- * {"kernel":"6.1.0-56-amd64","lab":"rxe","guest":true,"wire":true,"caps":["RC","srq"]}. What env does not say is not decided and counts as
- * there. True when all are there; else the first reason, a sentence for a `skip`, is in buf. */
+ * {"kernel":"6.1.0-56-amd64","lab":"rxe","guest":true,"wire":true,"caps":["RC","srq"]}. What env does not say is not decided and
+ * counts as there. True when all are there; else the first reason, a sentence for a `skip`, is in buf. */
 bool capability_check(const json_t *requires, const json_t *env, char *buf, size_t size);
 
 #endif

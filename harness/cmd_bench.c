@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the harness itself costs, as ratios: a guest until it is ready against the bare kernel to its first program; a case without timers
- * against one spawn of /bin/true in the same guest. Rounds are interleaved, so that a busy machine is busy for both.
+ * What the harness itself costs, as ratios: a guest until it is ready against the bare kernel to its first program; a case without
+ * timers against one spawn of /bin/true in the same guest. Rounds are interleaved, so that a busy machine is busy for both.
  */
 #include "commands.h"
 
@@ -190,8 +190,16 @@ static int start(struct bench *b, struct talk *t, bool bare, struct error *e)
 	const struct guest_port port = { .name = "channel", .fd = -1 };
 
 	snprintf(console, sizeof console, "%s/console.log", b->dir);
-	const struct guest_options o = { .kernel = &b->kernel, .accel = b->accel, .share = b->dir, .boot_file = "boot.txt", .console = bare ? NULL : console,
-					 .ports = &port, .n_ports = bare ? 0 : 1, .shell_fd = -1, .err_fd = -1, .bare = bare };
+	const struct guest_options o = { .kernel = &b->kernel,
+					 .accel = b->accel,
+					 .share = b->dir,
+					 .boot_file = "boot.txt",
+					 .console = bare ? NULL : console,
+					 .ports = &port,
+					 .n_ports = bare ? 0 : 1,
+					 .shell_fd = -1,
+					 .err_fd = -1,
+					 .bare = bare };
 
 	*t = (struct talk){ .buf = NULL };
 	return guest_start(&o, b->journal, &t->g, e);
@@ -377,7 +385,7 @@ static void put_away(struct bench *b)
 struct row {
 	const char *key, *name, *unit;
 	size_t offset;
-	double bar;    /* 0: none */
+	double bar; /* 0: none */
 };
 
 static const struct row rows[] = {
@@ -395,8 +403,8 @@ static void put_row(const struct row *row, struct samples *s, bool *missed)
 {
 	double mid = median(s);
 
-	printf("%-42s %9.*f %-3s %9.*f .. %-9.*f", row->name, row->unit[0] == 'k' ? 0 : 2, mid, row->unit, row->unit[0] == 'k' ? 0 : 2, s->n ? s->v[0] : 0,
-	       row->unit[0] == 'k' ? 0 : 2, s->n ? s->v[s->n - 1] : 0);
+	printf("%-42s %9.*f %-3s %9.*f .. %-9.*f", row->name, row->unit[0] == 'k' ? 0 : 2, mid, row->unit,
+	       row->unit[0] == 'k' ? 0 : 2, s->n ? s->v[0] : 0, row->unit[0] == 'k' ? 0 : 2, s->n ? s->v[s->n - 1] : 0);
 	if (row->bar > 0) {
 		printf(" at most %.1f: %s", row->bar, mid <= row->bar ? "yes" : "NO");
 		*missed = *missed || mid > row->bar;
@@ -406,12 +414,14 @@ static void put_row(const struct row *row, struct samples *s, bool *missed)
 
 static int print_all(struct bench *b, struct error *e)
 {
-	json_t *out = json_pack("{s:i,s:s,s:s,s:i,s:{}}", "schema", 1, "kernel", b->kernel.release, "accel", b->accel, "rounds", (int)b->rounds, "figures");
+	json_t *out = json_pack("{s:i,s:s,s:s,s:i,s:{}}", "schema", 1, "kernel", b->kernel.release, "accel", b->accel, "rounds",
+				(int)b->rounds, "figures");
 	bool table = !b->json || strcmp(b->json, "-") != 0, missed = false;
 	int rc = 0;
 
 	if (table)
-		printf("%-42s %9s %-3s %9s .. %s   (%u rounds, kernel %s, %s)\n", "", "median", "", "min", "max", b->rounds, b->kernel.release, b->accel);
+		printf("%-42s %9s %-3s %9s .. %s   (%u rounds, kernel %s, %s)\n", "", "median", "", "min", "max", b->rounds,
+		       b->kernel.release, b->accel);
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct samples *s = (struct samples *)(void *)((char *)b + rows[i].offset);
 		double mid = median(s);
@@ -419,10 +429,11 @@ static int print_all(struct bench *b, struct error *e)
 		if (table)
 			put_row(&rows[i], s, &missed);
 		json_object_set_new(json_object_get(out, "figures"), rows[i].key,
-				    json_pack("{s:f,s:f,s:f,s:i,s:s}", "median", mid, "min", s->n ? s->v[0] : 0, "max", s->n ? s->v[s->n - 1] : 0, "n",
-					      (int)s->n, "unit", rows[i].unit));
+				    json_pack("{s:f,s:f,s:f,s:i,s:s}", "median", mid, "min", s->n ? s->v[0] : 0, "max",
+					      s->n ? s->v[s->n - 1] : 0, "n", (int)s->n, "unit", rows[i].unit));
 		if (rows[i].bar > 0) {
-			json_object_set_new(json_object_get(json_object_get(out, "figures"), rows[i].key), "at_most", json_real(rows[i].bar));
+			json_object_set_new(json_object_get(json_object_get(out, "figures"), rows[i].key), "at_most",
+					    json_real(rows[i].bar));
 			missed = missed || mid > rows[i].bar;
 		}
 	}

@@ -137,7 +137,8 @@ static void session_close(struct session *s)
 }
 
 /* The command as the guest is to run it, NULL-terminated, in *ret (caller frees; the words are borrowed). */
-static int command_words(const struct input *in, const struct session *s, const char *const command[], const char ***ret, struct error *e)
+static int command_words(const struct input *in, const struct session *s, const char *const command[], const char ***ret,
+			 struct error *e)
 {
 	size_t n = 0, k = 0;
 
@@ -164,7 +165,7 @@ struct relay {
 	struct pollfd from[NUM_FROM];
 	char rc[16];
 	size_t rc_len;
-	bool broken;   /* our own stdout is gone */
+	bool broken; /* our own stdout is gone */
 };
 
 /* False when there was nothing. */
@@ -224,7 +225,9 @@ static int run_in_guest(const struct input *in, struct session *s, struct error 
 
 	if (rc < 0)
 		return rc;
-	const struct guest_boot what = { .argv = words, .cwd = getcwd(cwd, sizeof cwd), .out = "out", .err = "err", .status = "status" };
+	const struct guest_boot what = {
+		.argv = words, .cwd = getcwd(cwd, sizeof cwd), .out = "out", .err = "err", .status = "status"
+	};
 	int err[2] = { -1, -1 }, status[2] = { -1, -1 };
 	struct guest g;
 
@@ -238,13 +241,23 @@ static int run_in_guest(const struct input *in, struct session *s, struct error 
 	fcntl(status[1], F_SETFD, 0);
 	snprintf(console, sizeof console, "%s/console.log", s->dir);
 	const struct guest_port ports[] = { { "out", -1 }, { "err", err[1] }, { "status", status[1] } };
-	const struct guest_options o = { .kernel = &s->kernel, .accel = s->accel, .share = s->dir, .boot_file = BOOT_FILE, .console = console, .ports = ports,
-					 .n_ports = 3, .extra_share = in->share ? s->share : NULL, .shell_fd = -1, .err_fd = -1 };
+	const struct guest_options o = { .kernel = &s->kernel,
+					 .accel = s->accel,
+					 .share = s->dir,
+					 .boot_file = BOOT_FILE,
+					 .console = console,
+					 .ports = ports,
+					 .n_ports = 3,
+					 .extra_share = in->share ? s->share : NULL,
+					 .shell_fd = -1,
+					 .err_fd = -1 };
 
 	rc = guest_start(&o, s->journal, &g, e);
 	if (rc < 0)
 		goto close_pipes;
-	struct relay r = { .from = { { g.proc.out, POLLIN, 0 }, { err[0], POLLIN, 0 }, { status[0], POLLIN, 0 }, { g.proc.pidfd, POLLIN, 0 } } };
+	struct relay r = {
+		.from = { { g.proc.out, POLLIN, 0 }, { err[0], POLLIN, 0 }, { status[0], POLLIN, 0 }, { g.proc.pidfd, POLLIN, 0 } }
+	};
 
 	rc = relay_all(&r);
 	guest_stop(&g);
@@ -299,12 +312,18 @@ static int run_on_terminal(char **argv, struct journal *journal, struct error *e
 
 static int shell_in_guest(const struct input *in, struct session *s, struct error *e)
 {
-	static const char greeting[] = "echo 'In the guest: the host is read-only below a scratch layer. exit ends it.'; exec env PS1='guest:\\w\\$ ' bash --norc -i";
+	static const char greeting[] = "echo 'In the guest: the host is read-only below a scratch layer. exit ends it.'; exec env "
+				       "PS1='guest:\\w\\$ ' bash --norc -i";
 	const char *term = getenv("TERM"), *env[2] = { NULL }, **words = NULL;
 	struct winsize w;
 	char cwd[PATH_MAX], term_var[128], line[256], **argv = NULL;
-	const struct guest_options o = { .kernel = &s->kernel, .accel = s->accel, .share = s->dir, .boot_file = BOOT_FILE,
-					 .extra_share = in->share ? s->share : NULL, .shell_fd = -1, .err_fd = -1 };
+	const struct guest_options o = { .kernel = &s->kernel,
+					 .accel = s->accel,
+					 .share = s->dir,
+					 .boot_file = BOOT_FILE,
+					 .extra_share = in->share ? s->share : NULL,
+					 .shell_fd = -1,
+					 .err_fd = -1 };
 	int rc;
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
@@ -351,7 +370,8 @@ int cmd_guest(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "shell\nrun COMMAND...\nprepare",
 		.doc = "A small virtual machine whose kernel has rxe, with this machine's files (read-only).\v"
-		       "shell: a shell in it. run: runs COMMAND in it, prints what it prints and ends with its status (125: the guest was lost); a single "
+		       "shell: a shell in it. run: runs COMMAND in it, prints what it prints and ends with its status (125: the "
+		       "guest was lost); a single "
 		       "word is a line for bash. prepare: puts its kernel into the cache.",
 	};
 	struct input in = { .accel = "auto" };
@@ -383,7 +403,8 @@ int cmd_guest(int argc, char **argv)
 			rc = in.verb[0] == 's' ? shell_in_guest(&in, &s, &e) : run_in_guest(&in, &s, &e);
 		session_close(&s);
 	} else {
-		log_error("guest %s: %s", in.verb, strcmp(in.verb, "run") == 0 ? "which command?" : "there are shell, run and prepare");
+		log_error("guest %s: %s", in.verb,
+			  strcmp(in.verb, "run") == 0 ? "which command?" : "there are shell, run and prepare");
 		return EXIT_USAGE;
 	}
 	if (rc < 0)

@@ -95,7 +95,7 @@ struct controller {
 	struct ctl_wire *wire;    /* NULL until a case needs it */
 	struct lab_lane wired;    /* the lane's devices with the wire between; valid once has_wired */
 	bool has_wired;
-	struct case_run *run;     /* NULL between cases */
+	struct case_run *run; /* NULL between cases */
 	char clk[128];
 	int kmsg_fd;
 	sd_event_source *kmsg_source;
@@ -153,7 +153,8 @@ struct object;
 bool wire_wanted(const struct case_run *r);
 /* Starts it if it does not run, opens its ports, and a capture in the case's folder. r->lane has its far ends. */
 int wire_open(struct case_run *r, const char *case_dir, struct error *e);
-/* Tells it of a connection before the first packet: both ends' addresses, QPNs and PSNs, if they are new. Nothing without a wire. */
+/* Tells it of a connection before the first packet: both ends' addresses, QPNs and PSNs, if they are new. Nothing without a wire.
+ */
 int wire_connect(struct case_run *r, struct object *qp, struct error *e);
 /* One request; req is stolen. -EPIPE without a wire, and when it hangs: then it is ended, and so is the case. */
 int wire_ask(struct case_run *r, json_t *req, json_t **ret_reply, struct error *e);

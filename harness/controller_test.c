@@ -107,10 +107,10 @@ static void references_resolve_to_what_the_device_returned(void)
 
 static void members_of_a_list_are_resolved(void)
 {
-	json_t *step = json_pack("{s:s,s:[s],s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:[{s:s,s:i},{s:s,s:{s:s,s:i},s:i},{s:s,s:s,s:i}]}", "do", "post", "at",
-				 "p.a", "op", "SEND", "size", 64, "count", 3, "tag", 4096, "tx_off", 0, "stride", 64, "slots", 3, "chain", 1,
-				 "members", "op", "SEND", "size", 64, "op", "WRITE", "sge", "ref", "p.a.max_send_sge", "add", 1, "size", 64, "op",
-				 "READ", "rkey", "wrong", "size", 64);
+	json_t *step = json_pack("{s:s,s:[s],s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:[{s:s,s:i},{s:s,s:{s:s,s:i},s:i},{s:s,s:s,s:i}]}",
+				 "do", "post", "at", "p.a", "op", "SEND", "size", 64, "count", 3, "tag", 4096, "tx_off", 0,
+				 "stride", 64, "slots", 3, "chain", 1, "members", "op", "SEND", "size", 64, "op", "WRITE", "sge",
+				 "ref", "p.a.max_send_sge", "add", 1, "size", 64, "op", "READ", "rkey", "wrong", "size", 64);
 	struct controller c;
 	struct case_run r;
 	struct ops ops = { NULL };

@@ -50,11 +50,11 @@ int data_path(const char *rel, char **ret, struct error *e)
 	const struct {
 		const char *base, *mid;
 	} places[] = {
-		{env && env[0] ? env : NULL, ""},
-		{self[0] ? self : NULL, "/.."},
-		{self[0] ? self : NULL, "/../share/qpdrill"},
-		{QD_SOURCE_DIR[0] ? QD_SOURCE_DIR : NULL, ""},
-		{QD_DATA_DIR[0] ? QD_DATA_DIR : NULL, ""},
+		{ env && env[0] ? env : NULL, "" },
+		{ self[0] ? self : NULL, "/.." },
+		{ self[0] ? self : NULL, "/../share/qpdrill" },
+		{ QD_SOURCE_DIR[0] ? QD_SOURCE_DIR : NULL, "" },
+		{ QD_DATA_DIR[0] ? QD_DATA_DIR : NULL, "" },
 	};
 	char tried[768] = "";
 	size_t used = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Files that belong to the program but are not in it: scripts, scenarios, profiles. Looked for in $QPDRILL_DATA, beside the
- * program (a build tree: PROGRAM/../REL; installed: PROGRAM/../share/qpdrill/REL), where it was built, where it was to be installed.
+ * program (a build tree: PROGRAM/../REL; installed: PROGRAM/../share/qpdrill/REL), where it was built, where it was to be
+ * installed.
  */
 #ifndef QD_DATA_H
 #define QD_DATA_H

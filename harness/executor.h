@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a list of planned cases somewhere: in this kernel (executor_native.c) or in a guest that it boots (executor_guest.c). The run folder
- * is the hand-over: each case's plan.json lies there before, its observations.jsonl after.
+ * Runs a list of planned cases somewhere: in this kernel (executor_native.c) or in a guest that it boots (executor_guest.c). The
+ * run folder is the hand-over: each case's plan.json lies there before, its observations.jsonl after.
  */
 #ifndef QD_EXECUTOR_H
 #define QD_EXECUTOR_H
@@ -16,21 +16,21 @@
 
 struct executor_case {
 	const char *id;
-	const char *dir;        /* runs/<id>/cases/<case> */
-	uint64_t budget_ns;     /* beyond this (and a margin) the case hangs */
+	const char *dir;    /* runs/<id>/cases/<case> */
+	uint64_t budget_ns; /* beyond this (and a margin) the case hangs */
 };
 
 struct executor_options {
 	const char *run_dir;
-	const char *self;             /* path of the qpdrill binary; agent beside it */
-	const char *profile;          /* name of the provider's profile file, or NULL */
+	const char *self;    /* path of the qpdrill binary; agent beside it */
+	const char *profile; /* name of the provider's profile file, or NULL */
 	const char *const *launch;
 	const char *kernel, *modules; /* --kernel, --modules, or NULL */
 	const char *rdma_core;        /* --rdma-core PREFIX, or NULL */
 	const char *accel;            /* "auto" "kvm" "tcg" */
 	bool keep, verbose;
-	/* Becomes true when the run is to end now (SIGINT, SIGTERM come through the loop, so a wait in it wakes up): ask it in every done() that
-	 * waits for long, put everything back, return -EINTR. May be NULL. */
+	/* Becomes true when the run is to end now (SIGINT, SIGTERM come through the loop, so a wait in it wakes up): ask it in
+	 * every done() that waits for long, put everything back, return -EINTR. May be NULL. */
 	const bool *stop;
 	/* What ran: uname -r, provider, firmware, rdma-core... as soon as it is known. */
 	void (*on_environment)(void *user, const json_t *env);
@@ -43,7 +43,7 @@ struct executor_options {
 };
 
 struct executor_ops {
-	const char *name;   /* "rxe" "guest" */
+	const char *name; /* "rxe" "guest" */
 	int (*probe)(struct error *e);
 	int (*run)(sd_event *loop, const struct executor_case *cases, size_t n, const struct executor_options *o, struct error *e);
 };
@@ -51,13 +51,13 @@ struct executor_ops {
 extern const struct executor_ops executor_native;
 extern const struct executor_ops executor_guest;
 
-/* `qpdrill-inner RUNDIR CHANNEL`: the inner controller's side, a program of its own because it starts cold in every boot. What it is to know lies in RUNDIR/inner.json ({"boot","launch","rdma_core","keep",
- * "verbose"}). Lines on the channel:
- *   outer -> inner  {"case":"ID","dir":"cases/ID"}   run it (dir is below RUNDIR)         {"bye":true}   leave and power off
+/* `qpdrill-inner RUNDIR CHANNEL`: the inner controller's side, a program of its own because it starts cold in every boot. What it
+ * is to know lies in RUNDIR/inner.json ({"boot","launch","rdma_core","keep", "verbose"}). Lines on the channel: outer -> inner
+ * {"case":"ID","dir":"cases/ID"}   run it (dir is below RUNDIR)         {"bye":true}   leave and power off
  *                   {"spawn":N} {"memory":true}      measure (qpdrill bench)
  *   inner -> outer  {"ready":{environment}}  {"case":"ID","state":"start"}  {"case":"ID","state":"step","step":3,"what":"expect"}
- *                   {"case":"ID","state":"done","dur_ns":…,"marked":BOOL,"error":"…"}: marked when the kernel has complained (WARN, BUG, Oops),
- *                   so that the next case wants a fresh boot     {"error":"…"}: not ready, and never will be     {"bye":true}
+ *                   {"case":"ID","state":"done","dur_ns":…,"marked":BOOL,"error":"…"}: marked when the kernel has complained (WARN,
+ * BUG, Oops), so that the next case wants a fresh boot     {"error":"…"}: not ready, and never will be     {"bye":true}
  *                   {"spawn_ns":[…]}  {"memory_kb":{"controller":N,"agents":[N]}} */
 int executor_inner(const char *run_dir, const char *channel, struct error *e);
 

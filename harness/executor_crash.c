@@ -57,7 +57,8 @@ static int append(int fd, const json_t *last, int *n, json_t *rec, int boot)
 /* A line of the console that tells of the end, and not only how it came there. */
 static int level_of(const char *line)
 {
-	static const char *const grave[] = { "panic", "Oops", "BUG:", "WARNING:", "lockup", "stall", "blocked for more than", "Out of memory" };
+	static const char *const grave[] = { "panic",        "Oops", "BUG:", "WARNING:", "lockup", "stall", "blocked for more than",
+					     "Out of memory" };
 
 	for (size_t i = 0; i < sizeof grave / sizeof grave[0]; i++)
 		if (strstr(line, grave[i]))
@@ -90,10 +91,14 @@ int executor_crash_record(const char *case_dir, const char *console, int boot, c
 	json_array_foreach(tail, i, line)
 		if (rc == 0)
 			rc = append(fd, last, &n,
-				    json_pack("{s:s,s:s,s:i,s:O}", "src", "kernel", "kind", "klog", "level", level_of(json_string_value(line)), "text", line),
+				    json_pack("{s:s,s:s,s:i,s:O}", "src", "kernel", "kind", "klog", "level",
+					      level_of(json_string_value(line)), "text", line),
 				    boot);
 	if (rc == 0)
-		rc = append(fd, last, &n, json_pack("{s:s,s:s,s:s,s:i,s:s}", "src", "controller", "kind", "lost", "what", "guest", "count", 1, "text", text), boot);
+		rc = append(fd, last, &n,
+			    json_pack("{s:s,s:s,s:s,s:i,s:s}", "src", "controller", "kind", "lost", "what", "guest", "count", 1,
+				      "text", text),
+			    boot);
 	if (rc < 0)
 		error_set(e, rc, "%s: cannot write: %s", path, strerror(-rc));
 	json_decref(tail);

@@ -45,8 +45,9 @@ static json_t *record(const char *observations, const char *console_text)
 
 static void goes_on_after_the_last_whole_record(void)
 {
-	json_t *r = record("{\"v\":1,\"n\":7,\"t\":50,\"clk\":\"c\",\"lane\":0,\"step\":4,\"kind\":\"wc\"}\n{\"v\":1,\"n\":8,\"t\":60,\"cl",
-			   "[ 1.0] hello\r\n[ 2.0] Kernel panic - not syncing: x\r\n");
+	json_t *r = record(
+		"{\"v\":1,\"n\":7,\"t\":50,\"clk\":\"c\",\"lane\":0,\"step\":4,\"kind\":\"wc\"}\n{\"v\":1,\"n\":8,\"t\":60,\"cl",
+		"[ 1.0] hello\r\n[ 2.0] Kernel panic - not syncing: x\r\n");
 
 	CU_ASSERT_EQUAL_FATAL(json_array_size(r), 4);
 	for (size_t i = 1; i < 4; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The outer controller: boots guests, hands out cases one by one, takes a dead or silent guest as the finding of the case it ran. */
+/* The outer controller: boots guests, hands out cases one by one, takes a dead or silent guest as the finding of the case it ran.
+ */
 #include "executor.h"
 
 #include <errno.h>
@@ -40,7 +41,7 @@ struct outer {
 	struct guest_kernel kernel;
 	const char *accel;
 	char qemu[64];
-	char *inner;    /* the program that runs in the guest */
+	char *inner; /* the program that runs in the guest */
 	bool environment_told;
 
 	/* of the present boot */
@@ -50,12 +51,12 @@ struct outer {
 	sd_event_source *exit_source;
 	int shell_fd;
 	char console[PATH_MAX + 32], qemu_log[PATH_MAX + 32];
-	bool up;        /* started and not yet taken down */
-	bool gone;      /* QEMU has ended, or its channel */
+	bool up;   /* started and not yet taken down */
+	bool gone; /* QEMU has ended, or its channel */
 	bool ready, done, marked, bye;
 	json_t *environment;
 	struct error inner_error;
-	size_t index;   /* of the running case */
+	size_t index; /* of the running case */
 	uint64_t dur_ns;
 };
 
@@ -135,8 +136,8 @@ static int write_inner_options(struct outer *x, struct error *e)
 
 	for (const char *const *word = x->o->launch; word && *word; word++)
 		json_array_append_new(launch, json_string(*word));
-	json_t *options = json_pack("{s:i,s:o,s:s?,s:b,s:b}", "boot", x->boot, "launch", launch, "rdma_core", x->o->rdma_core, "keep", x->o->keep, "verbose",
-				    x->o->verbose);
+	json_t *options = json_pack("{s:i,s:o,s:s?,s:b,s:b}", "boot", x->boot, "launch", launch, "rdma_core", x->o->rdma_core,
+				    "keep", x->o->keep, "verbose", x->o->verbose);
 
 	snprintf(path, sizeof path, "%s/inner.json", x->run_dir);
 	int rc = options ? json_save(path, options, e) : error_set(e, -ENOMEM, "out of memory");
@@ -226,7 +227,8 @@ static int boot_failed(struct outer *x, int rc, struct error *e)
 	if (x->inner_error.text[0])
 		error_set(e, -EIO, "%s", x->inner_error.text);
 	else
-		error_set(e, -EIO, "the guest %s", rc == -ETIMEDOUT ? "did not become ready within 90 s" : "ended before it was ready");
+		error_set(e, -EIO, "the guest %s",
+			  rc == -ETIMEDOUT ? "did not become ready within 90 s" : "ended before it was ready");
 	json_array_extend(qemu, console);
 	json_array_foreach(qemu, i, line) {
 		int n = snprintf(tail + used, sizeof tail - used, "\n    %s", json_string_value(line));
@@ -322,7 +324,8 @@ static int guest_is_lost(struct outer *x, size_t i, int rc, struct error *e)
 
 	if (rc == -ETIMEDOUT)
 		snprintf(text, sizeof text, "no answer within %llu s (the case's time and %llu s more); it was ended",
-			 (unsigned long long)((x->cases[i].budget_ns + CASE_MARGIN_NS) / NSEC_PER_SEC), CASE_MARGIN_NS / NSEC_PER_SEC);
+			 (unsigned long long)((x->cases[i].budget_ns + CASE_MARGIN_NS) / NSEC_PER_SEC),
+			 CASE_MARGIN_NS / NSEC_PER_SEC);
 	else if (status > 0 && WIFSIGNALED(status))
 		snprintf(text, sizeof text, "its QEMU was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (status > 0)
@@ -387,7 +390,8 @@ static bool is_stopped_or_gone(void *user)
 
 static void keep_up(struct outer *x)
 {
-	log_info("the guest of %s stays up. Enter it with\n    %s guest shell --run %s\nCtrl-C here ends it", x->cases[x->index].id, x->o->self, x->run_dir);
+	log_info("the guest of %s stays up. Enter it with\n    %s guest shell --run %s\nCtrl-C here ends it", x->cases[x->index].id,
+		 x->o->self, x->run_dir);
 	loop_wait(x->loop, is_stopped_or_gone, x, UINT64_MAX);
 }
 

@@ -23,8 +23,8 @@ struct inner {
 	const char *run_dir;
 	struct line *line;
 	struct executor_lane *lane;
-	json_t *todo;           /* requests in the order they came */
-	const char *case_id;    /* of the running one */
+	json_t *todo;        /* requests in the order they came */
+	const char *case_id; /* of the running one */
 	bool ended;
 };
 

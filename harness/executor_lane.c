@@ -147,8 +147,8 @@ json_t *executor_lane_environment(const struct executor_lane *x)
 	fw[n > 0 ? n : 0] = '\0';
 	fw[strcspn(fw, "\n")] = '\0';
 	library_version(x->o.rdma_core ? x->o.rdma_core : "/usr", core, sizeof core);
-	return json_pack("{s:s,s:s,s:s,s:s,s:s,s:b}", "kernel", u.release, "provider", "rxe", "firmware", fw, "rdma_core", core, "lab", x->lab->ops->name,
-			 "guest", getenv("QPDRILL_GUEST") != NULL);
+	return json_pack("{s:s,s:s,s:s,s:s,s:s,s:b}", "kernel", u.release, "provider", "rxe", "firmware", fw, "rdma_core", core,
+			 "lab", x->lab->ops->name, "guest", getenv("QPDRILL_GUEST") != NULL);
 }
 
 static void load_profile(struct executor_lane *x, const char *case_dir)

@@ -15,8 +15,8 @@
 #include "profile.h"
 
 struct lane_options {
-	const char *const *launch;   /* prefix argv, NULL-terminated, or NULL */
-	const char *rdma_core;       /* PREFIX, or NULL */
+	const char *const *launch; /* prefix argv, NULL-terminated, or NULL */
+	const char *rdma_core;     /* PREFIX, or NULL */
 	int boot;
 	bool keep;
 	void (*on_step)(void *user, const char *case_id, int step, const char *what);

@@ -38,10 +38,13 @@ static int native_probe(struct error *e)
 	return lab_rxe.probe(e);
 }
 
-static int native_run(sd_event *loop, const struct executor_case *cases, size_t n, const struct executor_options *o, struct error *e)
+static int native_run(sd_event *loop, const struct executor_case *cases, size_t n, const struct executor_options *o,
+		      struct error *e)
 {
 	struct native self = { .o = o };
-	const struct lane_options lo = { .launch = o->launch, .rdma_core = o->rdma_core, .boot = 1, .keep = o->keep, .on_step = on_step, .user = &self };
+	const struct lane_options lo = {
+		.launch = o->launch, .rdma_core = o->rdma_core, .boot = 1, .keep = o->keep, .on_step = on_step, .user = &self
+	};
 	struct executor_lane *lane = NULL;
 	unsigned undone = 0;
 	bool go_on = true, told = false;
@@ -69,12 +72,15 @@ static int native_run(sd_event *loop, const struct executor_case *cases, size_t 
 			log_warn("%s: %s", cases[i].id, broken.text);
 		go_on = o->on_done(o->user, i, 1, now_ns() - begin);
 		if (!told && executor_lane_kernel_marked(lane)) {
-			log_warn("%s: the kernel complained; a warning that speaks once a boot will not speak again until this machine is restarted", cases[i].id);
+			log_warn("%s: the kernel complained; a warning that speaks once a boot will not speak again until this "
+				 "machine is restarted",
+				 cases[i].id);
 			told = true;
 		}
 	}
 	if (o->keep && !go_on && !stopped((void *)o)) {
-		log_info("the lab stays up: links and devices of this run are there (ip link; rdma link), the agents are attached. Ctrl-C ends it");
+		log_info("the lab stays up: links and devices of this run are there (ip link; rdma link), the agents are attached. "
+			 "Ctrl-C ends it");
 		loop_wait(loop, stopped, (void *)o, UINT64_MAX);
 	}
 	if (go_on && stopped((void *)o))

@@ -117,18 +117,18 @@ void names_text(const json_t *value, struct text *t)
 }
 
 const struct part_ops expect_parts[] = {
-	{ "wc", expect_wc },           { "recv_wc", expect_recv_wc }, { "qp", expect_qp },           { "attr", expect_attr },
-	{ "event", expect_event },     { "cm", expect_cm },           { "payload", expect_payload }, { "counter", expect_counter },
-	{ "ledger", expect_ledger },   { "hits", expect_hits },       { "errors", expect_traffic },  { "gap", expect_traffic },
-	{ "p50", expect_traffic },     { "p99", expect_traffic },     { "phase", expect_phase },     { "packets", expect_packets },
+	{ "wc", expect_wc },         { "recv_wc", expect_recv_wc }, { "qp", expect_qp },           { "attr", expect_attr },
+	{ "event", expect_event },   { "cm", expect_cm },           { "payload", expect_payload }, { "counter", expect_counter },
+	{ "ledger", expect_ledger }, { "hits", expect_hits },       { "errors", expect_traffic },  { "gap", expect_traffic },
+	{ "p50", expect_traffic },   { "p99", expect_traffic },     { "phase", expect_phase },     { "packets", expect_packets },
 };
 const size_t expect_parts_n = sizeof(expect_parts) / sizeof(expect_parts[0]);
 
 struct sum {
 	enum expect_state state;
-	bool only_absent;            /* pending, and only for what never comes */
+	bool only_absent; /* pending, and only for what never comes */
 	unsigned parts;
-	struct text expected, seen;  /* of what does not hold, else of all */
+	struct text expected, seen; /* of what does not hold, else of all */
 	struct text good_expected, good_seen;
 	const char *at;
 	const json_t *entries[16];
@@ -190,9 +190,15 @@ static void eval_map(struct eval *v, const json_t *x, struct sum *s)
 
 static struct eval eval_begin(struct model *m, const json_t *step, uint64_t now, bool take)
 {
-	struct eval v = { .m = m, .step = (int)json_int(step, "n", 0), .now = now, .take = take, .begin_rec = M_NONE,
-		          .for_ns = json_u64(step, "for_ns", json_u64(step, "for", 0)),
-		          .deadline_ns = json_u64(step, "deadline_ns", 0), .deviations = json_array(), .likely = json_array() };
+	struct eval v = { .m = m,
+			  .step = (int)json_int(step, "n", 0),
+			  .now = now,
+			  .take = take,
+			  .begin_rec = M_NONE,
+			  .for_ns = json_u64(step, "for_ns", json_u64(step, "for", 0)),
+			  .deadline_ns = json_u64(step, "deadline_ns", 0),
+			  .deviations = json_array(),
+			  .likely = json_array() };
 
 	v.inst = m_inst_latest(m, v.step);
 	if (v.inst != M_NONE && m->insts.v[v.inst].begin_rec != M_NONE) {
@@ -214,7 +220,8 @@ static json_t *why_of(const struct eval *v, const struct sum *s)
 	bool good = s->state == EXPECT_MET && !s->expected.len;
 
 	return json_pack("{s:s, s:s, s:s, s:O, s:O}", "expected", good ? s->good_expected.b : s->expected.b, "seen",
-	                 good ? s->good_seen.b : s->seen.b, "at", s->at ? s->at : "", "deviations", v->deviations, "likely", v->likely);
+			 good ? s->good_seen.b : s->seen.b, "at", s->at ? s->at : "", "deviations", v->deviations, "likely",
+			 v->likely);
 }
 
 static enum expect_state eval_one(struct model *m, const json_t *step, const json_t *x, uint64_t now, bool take, json_t **ret_why)
@@ -235,7 +242,7 @@ static const char *const state_rank[NUM_EXPECT_STATES] = { [EXPECT_MET] = "2", [
 
 /* Of several ways the best; *ret_best is its index. */
 static enum expect_state eval_any(struct model *m, const json_t *step, const json_t *any, uint64_t now, size_t *ret_best,
-                                  json_t **ret_why)
+				  json_t **ret_why)
 {
 	enum expect_state best = EXPECT_INVALID, state;
 	struct text expected = { .len = 0 }, seen = { .len = 0 };
@@ -258,7 +265,8 @@ static enum expect_state eval_any(struct model *m, const json_t *step, const jso
 	if (ret_why && best == EXPECT_MET)
 		*ret_why = json_incref(good);
 	else if (ret_why)
-		*ret_why = json_pack("{s:s, s:s, s:s, s:[], s:[]}", "expected", expected.b, "seen", seen.b, "at", "", "deviations", "likely");
+		*ret_why = json_pack("{s:s, s:s, s:s, s:[], s:[]}", "expected", expected.b, "seen", seen.b, "at", "", "deviations",
+				     "likely");
 	json_decref(good);
 	return best == EXPECT_INVALID ? EXPECT_BROKEN : best;
 }

@@ -14,21 +14,21 @@ __attribute__((format(printf, 2, 3))) void text_add(struct text *t, const char *
 
 struct eval {
 	struct model *m;
-	size_t inst;             /* the run of the step, M_NONE when it never began */
+	size_t inst; /* the run of the step, M_NONE when it never began */
 	int step;
 	uint64_t now, begin_t, for_ns, deadline_ns;
-	size_t begin_rec;        /* M_NONE: anything is fresh */
-	bool take;               /* mark what was named */
-	uint64_t held_since;     /* when the newest thing that holds came about */
-	json_t *deviations;      /* ids of entries that excuse something here */
-	json_t *likely;          /* ids of entries that would, had this kernel been seen */
+	size_t begin_rec;    /* M_NONE: anything is fresh */
+	bool take;           /* mark what was named */
+	uint64_t held_since; /* when the newest thing that holds came about */
+	json_t *deviations;  /* ids of entries that excuse something here */
+	json_t *likely;      /* ids of entries that would, had this kernel been seen */
 };
 
 struct part {
 	enum expect_state state;
 	const json_t *absent[8]; /* entries: pending for something that the profile says never comes */
 	size_t n_absent;
-	bool late;               /* pending for something that may still come, too */
+	bool late; /* pending for something that may still come, too */
 	struct text expected, seen;
 	const char *at;
 };
@@ -41,20 +41,20 @@ struct part_ops {
 extern const struct part_ops expect_parts[];
 extern const size_t expect_parts_n;
 
-void expect_wc(struct eval *v, const json_t *x, struct part *p);       /* expect_wc.c */
+void expect_wc(struct eval *v, const json_t *x, struct part *p); /* expect_wc.c */
 void expect_recv_wc(struct eval *v, const json_t *x, struct part *p);
-void expect_qp(struct eval *v, const json_t *x, struct part *p);       /* expect_state.c */
+void expect_qp(struct eval *v, const json_t *x, struct part *p); /* expect_state.c */
 void expect_attr(struct eval *v, const json_t *x, struct part *p);
 void expect_event(struct eval *v, const json_t *x, struct part *p);
 void expect_cm(struct eval *v, const json_t *x, struct part *p);
-void expect_counter(struct eval *v, const json_t *x, struct part *p);  /* expect_number.c */
+void expect_counter(struct eval *v, const json_t *x, struct part *p); /* expect_number.c */
 void expect_ledger(struct eval *v, const json_t *x, struct part *p);
 void expect_hits(struct eval *v, const json_t *x, struct part *p);
 void expect_traffic(struct eval *v, const json_t *x, struct part *p);
 void expect_phase(struct eval *v, const json_t *x, struct part *p);
-void expect_payload(struct eval *v, const json_t *x, struct part *p);  /* expect_payload.c */
+void expect_payload(struct eval *v, const json_t *x, struct part *p); /* expect_payload.c */
 
-void expect_packets(struct eval *v, const json_t *x, struct part *p);  /* expect_packets.c */
+void expect_packets(struct eval *v, const json_t *x, struct part *p); /* expect_packets.c */
 
 /* The worse of two: BROKEN, PENDING, MET. */
 enum expect_state expect_worse(enum expect_state a, enum expect_state b);
@@ -83,15 +83,15 @@ void names_text(const json_t *value, struct text *t);
 /* One element of a pattern of completions. */
 struct wc_elem {
 	const json_t *any;
-	uint32_t min, max;     /* UINT32_MAX: no bound */
+	uint32_t min, max; /* UINT32_MAX: no bound */
 	bool rest;
 };
 
 /* What `wc` or `recv_wc` says. */
 struct wc_pattern {
 	VEC(struct wc_elem) e;
-	bool all, none, open;  /* open: some element has a range */
-	bool unknown;          /* a ref that no device has answered yet */
+	bool all, none, open; /* open: some element has a range */
+	bool unknown;         /* a ref that no device has answered yet */
 };
 
 /* The completions that it is held against: of one post, or of one queue. */
@@ -102,7 +102,7 @@ struct wc_group {
 	VEC(size_t) comps;
 	uint32_t units;
 	uint32_t accepted, awaited, discarded, retired;
-	uint32_t left;         /* have no end yet, awaited or not */
+	uint32_t left; /* have no end yet, awaited or not */
 	uint64_t last_t;
 };
 

@@ -11,8 +11,8 @@
 
 struct fit {
 	enum expect_state state;
-	size_t used;           /* completions that the pattern took */
-	uint32_t *elem_of;     /* of each, NULL when it does not fit */
+	size_t used;       /* completions that the pattern took */
+	uint32_t *elem_of; /* of each, NULL when it does not fit */
 };
 
 static const struct m_comp *comp(const struct eval *v, const struct wc_group *g, size_t i)
@@ -130,13 +130,16 @@ static struct m_match match_of(const struct eval *v, const struct wc_group *g, s
 {
 	const struct m_comp *c = i < g->comps.n ? comp(v, g, i) : NULL;
 
-	return (struct m_match){ .qp = g->qp, .life = c ? c->qp_life : 0, .recv = g->recv, .post = c ? m_comp_post(v->m, c) : NULL,
-		                 .rec = c ? c->rec : v->m->n_recs };
+	return (struct m_match){ .qp = g->qp,
+				 .life = c ? c->qp_life : 0,
+				 .recv = g->recv,
+				 .post = c ? m_comp_post(v->m, c) : NULL,
+				 .rec = c ? c->rec : v->m->n_recs };
 }
 
 /* The entry by which this completion may stand for one of the element's; NULL when it is itself one of them or does not fit. */
-static bool fits(const struct eval *v, const struct wc_group *g, const struct wc_elem *e, size_t i, bool deviate, const json_t **ret_entry,
-                 bool *ret_seen)
+static bool fits(const struct eval *v, const struct wc_group *g, const struct wc_elem *e, size_t i, bool deviate,
+		 const json_t **ret_entry, bool *ret_seen)
 {
 	const char *status = comp(v, g, i)->status;
 	struct m_match what;
@@ -168,8 +171,8 @@ static bool fits_seen(const struct eval *v, const struct wc_group *g, const stru
 
 struct grid {
 	size_t n, elems;
-	uint32_t *from;        /* (elems + 1) x (n + 1): where this element began; UINT32_MAX: not reachable */
-	bool viable;           /* more completions could complete the pattern */
+	uint32_t *from; /* (elems + 1) x (n + 1): where this element began; UINT32_MAX: not reachable */
+	bool viable;    /* more completions could complete the pattern */
 };
 
 static uint32_t *cell(const struct grid *gr, size_t e, size_t i)
@@ -177,7 +180,8 @@ static uint32_t *cell(const struct grid *gr, size_t e, size_t i)
 	return &gr->from[e * (gr->n + 1) + i];
 }
 
-static void grid_fill_elem(const struct eval *v, const struct wc_group *g, const struct wc_pattern *pt, struct grid *gr, size_t k, bool deviate)
+static void grid_fill_elem(const struct eval *v, const struct wc_group *g, const struct wc_pattern *pt, struct grid *gr, size_t k,
+			   bool deviate)
 {
 	const struct wc_elem *e = &pt->e.v[k];
 	size_t to, filled = 0;
@@ -345,7 +349,8 @@ enum expect_state wc_group_eval(struct eval *v, const struct wc_group *g, const 
 	} else if (!pt->unknown) {
 		fit = fit_pattern(v, g, pt, of, false);
 		/* Requests that were not signaled tell of their success by a later completion. */
-		if (pt->all && !g->comps.n && g->retired && !g->awaited && !g->discarded && json_array_has(pt->e.v[0].any, "SUCCESS"))
+		if (pt->all && !g->comps.n && g->retired && !g->awaited && !g->discarded &&
+		    json_array_has(pt->e.v[0].any, "SUCCESS"))
 			fit.state = EXPECT_MET;
 		if (fit.state != EXPECT_MET && v->m->profile) {
 			with = fit_pattern(v, g, pt, of, true);

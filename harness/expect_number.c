@@ -251,8 +251,8 @@ void expect_ledger(struct eval *v, const json_t *x, struct part *p)
 		enum expect_state before = p->state;
 
 		if (srq != M_NONE && json_object_get(wanted, "in_srq"))
-			number_is(v, p, "in_srq", json_object_get(wanted, "in_srq"), account_of_end(v->m, &ends.e.v[i], srq).in_srq, true,
-			          false);
+			number_is(v, p, "in_srq", json_object_get(wanted, "in_srq"), account_of_end(v->m, &ends.e.v[i], srq).in_srq,
+				  true, false);
 		else if (ends.e.v[i].qp == M_NONE)
 			p->state = EXPECT_BROKEN;
 		else
@@ -304,7 +304,8 @@ static const json_t *traffic_record(const struct model *m, const char *as, const
 		const json_t *r = m->kept.v[i].r;
 		const char *name = json_str(r, "as"), *phase = json_str(r, "phase"), *dir = json_str(r, "from");
 
-		if (strcmp(m->kept.v[i].kind, "traffic") || !name || !phase || strcmp(name, as) || (from && (!dir || strcmp(dir, from))))
+		if (strcmp(m->kept.v[i].kind, "traffic") || !name || !phase || strcmp(name, as) ||
+		    (from && (!dir || strcmp(dir, from))))
 			continue;
 		for (const char *const *want = phases; *want; want++)
 			if (!strcmp(*want, phase))
@@ -314,7 +315,7 @@ static const json_t *traffic_record(const struct model *m, const char *as, const
 }
 
 static void traffic_direction(struct eval *v, const json_t *x, const char *as, const char *from, const char *const *phases,
-                              const char *const *before_phases, struct part *p)
+			      const char *const *before_phases, struct part *p)
 {
 	const json_t *now = traffic_record(v->m, as, from, phases), *before = traffic_record(v->m, as, from, before_phases);
 	char buf[64];
@@ -402,7 +403,7 @@ void expect_phase(struct eval *v, const json_t *x, struct part *p)
 			}
 		}
 		text_add(&p->seen, "%s%s %s", p->seen.len ? ", " : "", key,
-		         at ? units_format_ns(at - begin, buf, sizeof(buf)) : "was not reached");
+			 at ? units_format_ns(at - begin, buf, sizeof(buf)) : "was not reached");
 		if (!at)
 			p->state = expect_worse(p->state, EXPECT_PENDING);
 		else if (cmp_holds(m, cmp, (int64_t)(at - begin), NULL) != 1)

@@ -47,7 +47,11 @@ static void payload_text(const struct m_payload *r, struct text *t)
 	const struct {
 		const char *name;
 		unsigned n;
-	} kinds[] = { { "intact", r->intact }, { "absent", r->absent }, { "partial", r->partial }, { "stale", r->stale }, { "torn", r->torn } };
+	} kinds[] = { { "intact", r->intact },
+		      { "absent", r->absent },
+		      { "partial", r->partial },
+		      { "stale", r->stale },
+		      { "torn", r->torn } };
 	bool any = false;
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
@@ -77,7 +81,7 @@ static struct posted posted_as(const struct model *m, const char *as, size_t ins
 			continue;
 		for (size_t k = 0; k < i; k++)
 			known |= m->posts.v[k].inst == inst && m->posts.v[k].queue == p->queue && !strcmp(m->posts.v[k].as, as) &&
-			         m->posts.v[k].accepted;
+				 m->posts.v[k].accepted;
 		a = m_account_post(m, p);
 		d.accepted_ends += !known;
 		d.empty &= !p->size;
@@ -158,14 +162,15 @@ static bool payload_of_traffic(const struct model *m, const char *of, const json
 		if (strcmp(m->kept.v[i].kind, "traffic") || !as || !from || strcmp(as, of) || !newest_of_its_end(m, i))
 			continue;
 		any = true;
-		text_add(&p->seen, "%s%s: %lld messages, %lld bad, %lld failed", p->seen.len ? "; " : "", from, (long long)done, (long long)bad,
-		         (long long)errors);
+		text_add(&p->seen, "%s%s: %lld messages, %lld bad, %lld failed", p->seen.len ? "; " : "", from, (long long)done,
+			 (long long)bad, (long long)errors);
 		good = (names_have(want, "intact") && done && !bad && !errors) || (names_have(want, "absent") && !done && !bad) ||
 		       (names_have(want, "partial") && bad);
 		if (good)
 			continue;
 		p->at = from;
-		p->state = expect_worse(p->state, phase && (!strcmp(phase, "end") || !strcmp(phase, "stop")) ? EXPECT_BROKEN : EXPECT_PENDING);
+		p->state = expect_worse(p->state, phase && (!strcmp(phase, "end") || !strcmp(phase, "stop")) ? EXPECT_BROKEN
+													     : EXPECT_PENDING);
 	}
 	return any;
 }

@@ -115,7 +115,8 @@ static bool same_value(const struct model *m, const json_t *want, const json_t *
 	}
 	if (json_is_integer(have))
 		return cmp_holds(m, want, json_integer_value(have), NULL) == 1;
-	return json_equal((json_t *)want, (json_t *)have) || (!m_number(m, want, &n) && json_is_integer(have) && json_integer_value(have) == n);
+	return json_equal((json_t *)want, (json_t *)have) ||
+	       (!m_number(m, want, &n) && json_is_integer(have) && json_integer_value(have) == n);
 }
 
 static void value_text(const json_t *value, struct text *t)
@@ -192,7 +193,8 @@ static void take_event(struct eval *v, size_t i)
 }
 
 /* The event did not come: does the profile have something else for it, or nothing at all? */
-static enum expect_state missing_event(struct eval *v, const struct m_end *end, bool cm, const char *name, bool *used, struct part *p)
+static enum expect_state missing_event(struct eval *v, const struct m_end *end, bool cm, const char *name, bool *used,
+				       struct part *p)
 {
 	struct m_match what = { .qp = end->qp, .event = name, .rec = v->m->n_recs };
 	const json_t *entry;
@@ -240,7 +242,8 @@ static void events_seen(const struct eval *v, const struct m_end *end, bool cm, 
 		text_add(t, "no event");
 }
 
-static enum expect_state eval_events(struct eval *v, const json_t *want, const struct m_end *end, bool cm, bool *used, struct part *p)
+static enum expect_state eval_events(struct eval *v, const json_t *want, const struct m_end *end, bool cm, bool *used,
+				     struct part *p)
 {
 	const json_t *all = json_is_array(want) ? want : json_object_get(want, "all"), *s;
 	enum expect_state state = EXPECT_MET;

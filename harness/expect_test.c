@@ -78,11 +78,12 @@ static void post(struct world *w, const char *queue, const char *as, unsigned fi
 	unsigned q = strstr(queue, "recv") ? 2 : 1;
 
 	snprintf(text, sizeof(text),
-	         "{'kind':'post','src':'agent/%c','obj':'%s','life':1,'step':1,'as':'%s','op':'%s','size':64,'count':%u,'accepted':%u,'errno':0,'by':'step',"
-	         "'signaled':%s,'first':'0x%llx','last':'0x%llx'}",
-	         agent, queue, as, q == 2 ? "RECV" : "SEND", n, n, signaled ? "true" : "false",
-	         (unsigned long long)wrid_encode((struct wrid){ 1, q, q == 2 ? WRID_RECV : WRID_SEND, first }),
-	         (unsigned long long)wrid_encode((struct wrid){ 1, q, q == 2 ? WRID_RECV : WRID_SEND, first + n - 1 }));
+		 "{'kind':'post','src':'agent/"
+		 "%c','obj':'%s','life':1,'step':1,'as':'%s','op':'%s','size':64,'count':%u,'accepted':%u,'errno':0,'by':'step',"
+		 "'signaled':%s,'first':'0x%llx','last':'0x%llx'}",
+		 agent, queue, as, q == 2 ? "RECV" : "SEND", n, n, signaled ? "true" : "false",
+		 (unsigned long long)wrid_encode((struct wrid){ 1, q, q == 2 ? WRID_RECV : WRID_SEND, first }),
+		 (unsigned long long)wrid_encode((struct wrid){ 1, q, q == 2 ? WRID_RECV : WRID_SEND, first + n - 1 }));
 	feed(w, text);
 }
 
@@ -92,9 +93,10 @@ static void wc(struct world *w, const char *queue, unsigned first, unsigned n, c
 	char text[512];
 
 	snprintf(text, sizeof(text),
-	         "{'kind':'wc','src':'agent/%c','obj':'%s','life':1,'step':2,'cq':'x','first':'0x%llx','last':'0x%llx','count':%u,'status':'%s'}",
-	         queue[2], queue, (unsigned long long)wrid_encode((struct wrid){ 1, q, q == 2 ? WRID_RECV : WRID_SEND, first }),
-	         (unsigned long long)wrid_encode((struct wrid){ 1, q, q == 2 ? WRID_RECV : WRID_SEND, first + n - 1 }), n, status);
+		 "{'kind':'wc','src':'agent/"
+		 "%c','obj':'%s','life':1,'step':2,'cq':'x','first':'0x%llx','last':'0x%llx','count':%u,'status':'%s'}",
+		 queue[2], queue, (unsigned long long)wrid_encode((struct wrid){ 1, q, q == 2 ? WRID_RECV : WRID_SEND, first }),
+		 (unsigned long long)wrid_encode((struct wrid){ 1, q, q == 2 ? WRID_RECV : WRID_SEND, first + n - 1 }), n, status);
 	feed(w, text);
 }
 
@@ -145,9 +147,14 @@ static const struct pattern_row {
 	{ 1, "R", "{'seq':[{'any':['RETRY_EXC_ERR'],'min':1,'max':1},{'any':['WR_FLUSH_ERR'],'rest':true}]}", 0, EXPECT_MET },
 	{ 3, "FRF", "{'seq':[{'any':['RETRY_EXC_ERR'],'min':1,'max':1},{'any':['WR_FLUSH_ERR'],'rest':true}]}", 0, EXPECT_BROKEN },
 	{ 3, "RFS", "{'seq':[{'any':['RETRY_EXC_ERR'],'min':1,'max':1},{'any':['WR_FLUSH_ERR'],'rest':true}]}", 0, EXPECT_BROKEN },
-	{ 3, "NFF", "{'seq':[{'any':['RETRY_EXC_ERR','RNR_RETRY_EXC_ERR'],'min':1,'max':1},{'any':['WR_FLUSH_ERR'],'rest':true}]}", 0, EXPECT_MET },
-	{ 4, "SSRF", "{'seq':[{'any':['SUCCESS'],'min':1},{'any':['RETRY_EXC_ERR'],'min':1,'max':1},{'any':['WR_FLUSH_ERR'],'rest':true}]}", 0, EXPECT_MET },
-	{ 4, "RFFF", "{'seq':[{'any':['SUCCESS'],'min':1},{'any':['RETRY_EXC_ERR'],'min':1,'max':1},{'any':['WR_FLUSH_ERR'],'rest':true}]}", 0, EXPECT_BROKEN },
+	{ 3, "NFF", "{'seq':[{'any':['RETRY_EXC_ERR','RNR_RETRY_EXC_ERR'],'min':1,'max':1},{'any':['WR_FLUSH_ERR'],'rest':true}]}",
+	  0, EXPECT_MET },
+	{ 4, "SSRF",
+	  "{'seq':[{'any':['SUCCESS'],'min':1},{'any':['RETRY_EXC_ERR'],'min':1,'max':1},{'any':['WR_FLUSH_ERR'],'rest':true}]}", 0,
+	  EXPECT_MET },
+	{ 4, "RFFF",
+	  "{'seq':[{'any':['SUCCESS'],'min':1},{'any':['RETRY_EXC_ERR'],'min':1,'max':1},{'any':['WR_FLUSH_ERR'],'rest':true}]}", 0,
+	  EXPECT_BROKEN },
 	{ 4, "SS", "{'seq':[{'any':['SUCCESS'],'min':2,'max':2}]}", 0, EXPECT_MET },
 	{ 4, "SSSS", "{'seq':[{'any':['SUCCESS'],'min':2,'max':2}]}", 0, EXPECT_MET },
 	{ 4, "S", "{'seq':[{'any':['SUCCESS'],'min':2,'max':2}]}", 0, EXPECT_PENDING },
@@ -159,7 +166,9 @@ static const struct pattern_row {
 	{ 4, "SSSS", "{'seq':[{'any':['SUCCESS'],'min':1,'max':4}]}", 0, EXPECT_MET },
 	/* Where elements overlap every way of sharing them out counts. */
 	{ 4, "SSSF", "{'seq':[{'any':['SUCCESS'],'min':1},{'any':['SUCCESS','WR_FLUSH_ERR'],'min':2,'max':2}]}", 0, EXPECT_MET },
-	{ 3, "SFF", "{'seq':[{'any':['SUCCESS'],'min':0,'max':1},{'any':['SUCCESS'],'min':1,'max':1},{'any':['WR_FLUSH_ERR'],'rest':true}]}", 0, EXPECT_MET },
+	{ 3, "SFF",
+	  "{'seq':[{'any':['SUCCESS'],'min':0,'max':1},{'any':['SUCCESS'],'min':1,'max':1},{'any':['WR_FLUSH_ERR'],'rest':true}]}",
+	  0, EXPECT_MET },
 	/* All of the post has ended and the pattern has not. */
 	{ 2, "SS", "{'seq':[{'any':['SUCCESS'],'min':2,'max':2},{'any':['WR_FLUSH_ERR'],'min':1,'max':1}]}", 0, EXPECT_BROKEN },
 };
@@ -184,7 +193,8 @@ static void test_patterns(void)
 			wc(&w, "p.a.send", k, 1, status_of(row->came[k]));
 		snprintf(x, sizeof(x), "{'n':2,'of':'w','wc':%s}", row->pattern);
 		state = ask(&w, x, row->later_ns);
-		ROW_ASSERT(state == row->state, "row %zu: %u posted, `%s` came, %s: %s", i, row->posted, row->came, row->pattern, state_text[state]);
+		ROW_ASSERT(state == row->state, "row %zu: %u posted, `%s` came, %s: %s", i, row->posted, row->came, row->pattern,
+			   state_text[state]);
 		world_free(&w);
 	}
 }
@@ -194,7 +204,8 @@ static void test_nothing_accepted(void)
 	struct world w;
 
 	world_new(&w, NULL);
-	feed(&w, "{'kind':'post','src':'agent/a','obj':'p.a.send','life':1,'step':1,'as':'w','op':'SEND','count':2,'accepted':0,'errno':22}");
+	feed(&w, "{'kind':'post','src':'agent/"
+		 "a','obj':'p.a.send','life':1,'step':1,'as':'w','op':'SEND','count':2,'accepted':0,'errno':22}");
 	CU_ASSERT(ask(&w, "{'n':2,'of':'w','wc':{'all':['SUCCESS']}}", 0) == EXPECT_BROKEN);
 	CU_ASSERT(ask(&w, "{'n':2,'of':'w','wc':{'none':true}}", 0) == EXPECT_MET);
 	CU_ASSERT(ask(&w, "{'n':2,'of':'other','wc':{'all':['SUCCESS']}}", 0) == EXPECT_PENDING);
@@ -220,7 +231,8 @@ static void test_unsignaled(void)
 static void test_taking_in_order(void)
 {
 	static const char two[] = "{'n':2,'at':['p.a'],'wc':{'seq':[{'any':['SUCCESS'],'min':2,'max':2}]}}";
-	static const char rest[] = "{'n':2,'at':['p.a'],'wc':{'seq':[{'any':['RETRY_EXC_ERR'],'min':1,'max':1},{'any':['WR_FLUSH_ERR'],'rest':true}]}}";
+	static const char rest[] = "{'n':2,'at':['p.a'],'wc':{'seq':[{'any':['RETRY_EXC_ERR'],'min':1,'max':1},{'any':['WR_FLUSH_"
+				   "ERR'],'rest':true}]}}";
 	struct world w;
 
 	world_new(&w, NULL);
@@ -244,7 +256,8 @@ static void test_taking_in_order(void)
 static void test_receives(void)
 {
 	static const char every[] = "{'n':2,'at':['p.b'],'recv_wc':{'all':['SUCCESS']}}";
-	static const char flushed[] = "{'n':2,'at':['p.b'],'recv_wc':{'seq':[{'any':['SUCCESS'],'min':2,'max':2},{'any':['WR_FLUSH_ERR'],'rest':true}]}}";
+	static const char flushed[] =
+		"{'n':2,'at':['p.b'],'recv_wc':{'seq':[{'any':['SUCCESS'],'min':2,'max':2},{'any':['WR_FLUSH_ERR'],'rest':true}]}}";
 	struct world w;
 
 	world_new(&w, NULL);
@@ -269,10 +282,12 @@ static void test_state_must_be_fresh(void)
 	struct world w;
 
 	world_new(&w, NULL);
-	feed(&w, "{'kind':'state','src':'agent/a','obj':'p.a','life':1,'step':1,'new':'RTS','queried':{'state':'RTS','timeout':14}}");
+	feed(&w,
+	     "{'kind':'state','src':'agent/a','obj':'p.a','life':1,'step':1,'new':'RTS','queried':{'state':'RTS','timeout':14}}");
 	begin(&w, 2);
 	CU_ASSERT(ask(&w, "{'n':2,'at':['p.a'],'qp':'RTS'}", 0) == EXPECT_PENDING);
-	feed(&w, "{'kind':'state','src':'agent/a','obj':'p.a','life':1,'step':2,'new':'RTS','queried':{'state':'RTS','timeout':14}}");
+	feed(&w,
+	     "{'kind':'state','src':'agent/a','obj':'p.a','life':1,'step':2,'new':'RTS','queried':{'state':'RTS','timeout':14}}");
 	CU_ASSERT(ask(&w, "{'n':2,'at':['p.a'],'qp':'RTS'}", 0) == EXPECT_MET);
 	CU_ASSERT(ask(&w, "{'n':2,'at':['p.a'],'qp':'ERR'}", 0) == EXPECT_PENDING);
 	CU_ASSERT(ask(&w, "{'n':2,'at':['p.a'],'attr':{'timeout':{'op':'==','value':14}}}", 0) == EXPECT_MET);
@@ -397,8 +412,9 @@ static void test_payload(void)
 	CU_ASSERT(ask(&w, intact, 0) == EXPECT_MET);
 	CU_ASSERT(ask(&w, absent, 0) == EXPECT_BROKEN);
 	/* Messages of no bytes are not looked at: nothing of them can lack. */
-	feed(&w, "{'kind':'post','src':'agent/a','obj':'p.a.send','life':1,'step':1,'as':'e','op':'SEND','size':0,'count':1,'accepted':1,'errno':0,"
-	         "'by':'step','signaled':true,'first':'0x10001100000005','last':'0x10001100000005'}");
+	feed(&w, "{'kind':'post','src':'agent/"
+		 "a','obj':'p.a.send','life':1,'step':1,'as':'e','op':'SEND','size':0,'count':1,'accepted':1,'errno':0,"
+		 "'by':'step','signaled':true,'first':'0x10001100000005','last':'0x10001100000005'}");
 	CU_ASSERT(ask(&w, "{'n':2,'of':'e','payload':'intact'}", 0) == EXPECT_MET);
 	CU_ASSERT(ask(&w, "{'n':2,'of':'e','payload':'stale'}", 0) == EXPECT_BROKEN);
 	world_free(&w);
@@ -418,7 +434,8 @@ static void test_numbers(void)
 	CU_ASSERT(ask(&w, "{'n':2,'at':['p.b'],'counter':{'duplicate_request':{'op':'>=','value':4}}}", 0) == EXPECT_PENDING);
 	CU_ASSERT(ask(&w, "{'n':2,'at':['p.b'],'counter':{'duplicate_request':{'op':'<=','value':2}}}", 0) == EXPECT_BROKEN);
 	CU_ASSERT(ask(&w, "{'n':2,'at':['p.b'],'counter':{'duplicate_request':{'op':'range','min':2,'max':5}}}", 0) == EXPECT_MET);
-	CU_ASSERT(ask(&w, "{'n':2,'at':['p.b'],'counter':{'duplicate_request':{'op':'<=','value':{'ref':'rx.cqe','add':-28}}}}", 0) == EXPECT_MET);
+	CU_ASSERT(ask(&w, "{'n':2,'at':['p.b'],'counter':{'duplicate_request':{'op':'<=','value':{'ref':'rx.cqe','add':-28}}}}",
+		      0) == EXPECT_MET);
 	CU_ASSERT(ask(&w, "{'n':2,'at':['p.b'],'counter':{'no_such':{'op':'>=','value':0}}}", 0) == EXPECT_PENDING);
 	world_free(&w);
 }
@@ -451,20 +468,30 @@ static void test_traffic_statistics(void)
 	world_new(&w, NULL);
 	begin(&w, 2);
 	CU_ASSERT(ask(&w, "{'n':2,'of':'live','errors':0}", 0) == EXPECT_PENDING);
-	feed(&w, "{'kind':'traffic','src':'agent/a','obj':'p.a','step':2,'as':'live','from':'p.a','phase':'before:death','p99_ns':1000,'errors':0,'gap_max_ns':5}");
-	feed(&w, "{'kind':'traffic','src':'agent/a','obj':'p.a','step':2,'as':'live','from':'p.a','phase':'during:death','p99_ns':2500,'errors':0,'gap_max_ns':90}");
-	CU_ASSERT(ask(&w, "{'n':2,'of':'live','during':'death','errors':0,'gap':{'op':'<=','value':100,'unit':'ns'},'p99':{'op':'<=','value':3,'before':true}}", 0) == EXPECT_MET);
+	feed(&w,
+	     "{'kind':'traffic','src':'agent/"
+	     "a','obj':'p.a','step':2,'as':'live','from':'p.a','phase':'before:death','p99_ns':1000,'errors':0,'gap_max_ns':5}");
+	feed(&w,
+	     "{'kind':'traffic','src':'agent/"
+	     "a','obj':'p.a','step':2,'as':'live','from':'p.a','phase':'during:death','p99_ns':2500,'errors':0,'gap_max_ns':90}");
+	CU_ASSERT(ask(&w,
+		      "{'n':2,'of':'live','during':'death','errors':0,'gap':{'op':'<=','value':100,'unit':'ns'},'p99':{'op':'<=','"
+		      "value':3,'before':true}}",
+		      0) == EXPECT_MET);
 	CU_ASSERT(ask(&w, "{'n':2,'of':'live','during':'death','p99':{'op':'<=','value':2,'before':true}}", 0) == EXPECT_BROKEN);
 	CU_ASSERT(ask(&w, "{'n':2,'of':'live','errors':0}", 0) == EXPECT_PENDING);
 	feed(&w, "{'kind':'traffic','src':'agent/a','obj':'p.a','step':2,'as':'live','from':'p.a','phase':'end','errors':2}");
 	CU_ASSERT(ask(&w, "{'n':2,'of':'live','errors':0}", 0) == EXPECT_BROKEN);
 	CU_ASSERT(ask(&w, "{'n':2,'of':'live','payload':'intact'}", 0) == EXPECT_BROKEN);
-	feed(&w, "{'kind':'traffic','src':'agent/a','obj':'p.a','step':2,'as':'live','from':'p.a','phase':'now','errors':0,'done':7,'bad_payload':0}");
+	feed(&w, "{'kind':'traffic','src':'agent/"
+		 "a','obj':'p.a','step':2,'as':'live','from':'p.a','phase':'now','errors':0,'done':7,'bad_payload':0}");
 	CU_ASSERT(ask(&w, "{'n':2,'of':'live','errors':0}", 0) == EXPECT_MET);
 	CU_ASSERT(ask(&w, "{'n':2,'of':'live','payload':'intact'}", 0) == EXPECT_MET);
 	CU_ASSERT(ask(&w, "{'n':2,'of':'live','payload':'absent'}", 0) == EXPECT_PENDING);
-	CU_ASSERT(ask(&w, "{'n':2,'of':'live','p50':{'op':'>=','value':5,'unit':'ns'}}", 0) == EXPECT_PENDING); /* nothing was answered yet */
-	feed(&w, "{'kind':'traffic','src':'agent/a','obj':'p.a','step':2,'as':'live','from':'p.a','phase':'stop','errors':0,'done':7,'bad_payload':1}");
+	CU_ASSERT(ask(&w, "{'n':2,'of':'live','p50':{'op':'>=','value':5,'unit':'ns'}}", 0) ==
+		  EXPECT_PENDING); /* nothing was answered yet */
+	feed(&w, "{'kind':'traffic','src':'agent/"
+		 "a','obj':'p.a','step':2,'as':'live','from':'p.a','phase':'stop','errors':0,'done':7,'bad_payload':1}");
 	CU_ASSERT(ask(&w, "{'n':2,'of':'live','payload':'intact'}", 0) == EXPECT_BROKEN);
 	world_free(&w);
 }
@@ -538,14 +565,22 @@ static void test_packets(void)
 	char text[256];
 
 	world_new(&w, NULL);
-	feed(&w, "{'kind':'connection','src':'controller','step':1,'pair':'p','life':1,'ends':[{'qp':'p.a','life':1},{'qp':'p.b','life':1}]}");
-	packet(&w, "'obj':'p.a','from':'a','life':1,'class':'request','opcode':'RC_SEND_ONLY','size':64,'psn':0,'transmission':1,'count':1");
-	feed(&w, "{'kind':'connection','src':'controller','step':1,'pair':'p','life':2,'ends':[{'qp':'p.a','life':2},{'qp':'p.b','life':2}]}");
-	packet(&w, "'obj':'p.a','from':'a','life':2,'class':'request','opcode':'RC_RDMA_WRITE_MIDDLE','size':1024,'psn':0,'transmission':1,'count':5");
-	packet(&w, "'obj':'p.a','from':'a','life':2,'class':'request','opcode':'RC_SEND_ONLY','size':64,'psn':0,'transmission':2,'count':1");
-	packet(&w, "'obj':'p.a','from':'a','life':2,'class':'request','opcode':'RC_SEND_ONLY','size':64,'psn':0,'transmission':3,'count':1,'fate':'eaten'");
-	packet(&w, "'obj':'p.a','from':'a','life':2,'class':'request','opcode':'RC_SEND_ONLY','size':64,'psn':0,'transmission':3,'count':1,'late':true");
-	packet(&w, "'obj':'p.b','from':'b','life':2,'class':'ack','opcode':'RC_ACKNOWLEDGE','size':0,'psn':4,'transmission':1,'count':1");
+	feed(&w, "{'kind':'connection','src':'controller','step':1,'pair':'p','life':1,'ends':[{'qp':'p.a','life':1},{'qp':'p.b','"
+		 "life':1}]}");
+	packet(&w, "'obj':'p.a','from':'a','life':1,'class':'request','opcode':'RC_SEND_ONLY','size':64,'psn':0,'transmission':1,'"
+		   "count':1");
+	feed(&w, "{'kind':'connection','src':'controller','step':1,'pair':'p','life':2,'ends':[{'qp':'p.a','life':2},{'qp':'p.b','"
+		 "life':2}]}");
+	packet(&w, "'obj':'p.a','from':'a','life':2,'class':'request','opcode':'RC_RDMA_WRITE_MIDDLE','size':1024,'psn':0,'"
+		   "transmission':1,'count':5");
+	packet(&w, "'obj':'p.a','from':'a','life':2,'class':'request','opcode':'RC_SEND_ONLY','size':64,'psn':0,'transmission':2,'"
+		   "count':1");
+	packet(&w, "'obj':'p.a','from':'a','life':2,'class':'request','opcode':'RC_SEND_ONLY','size':64,'psn':0,'transmission':3,'"
+		   "count':1,'fate':'eaten'");
+	packet(&w, "'obj':'p.a','from':'a','life':2,'class':'request','opcode':'RC_SEND_ONLY','size':64,'psn':0,'transmission':3,'"
+		   "count':1,'late':true");
+	packet(&w, "'obj':'p.b','from':'b','life':2,'class':'ack','opcode':'RC_ACKNOWLEDGE','size':0,'psn':4,'transmission':1,'"
+		   "count':1");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		enum expect_state state;
 
@@ -573,7 +608,8 @@ static void test_needs(void)
 		json_t *step = parse(rows[i].step);
 		struct model_needs n = model_expect_needs(step);
 
-		ROW_ASSERT(n.state == rows[i].state && n.counter == rows[i].counter && n.payload == rows[i].payload, "%s", rows[i].step);
+		ROW_ASSERT(n.state == rows[i].state && n.counter == rows[i].counter && n.payload == rows[i].payload, "%s",
+			   rows[i].step);
 		json_decref(step);
 	}
 }
@@ -600,8 +636,8 @@ static void test_sequence_sets(void)
 		size_t ranges;
 		uint32_t size;
 	} rows[] = {
-		{ 5, 5, 0, 1, 1 }, { 7, 9, 0, 2, 4 }, { 6, 6, 0, 1, 5 }, { 6, 7, 2, 1, 5 }, { 0, 1, 0, 2, 7 }, { 20, 30, 0, 3, 18 }, { 0, 40, 18, 1, 41 },
-		{ 0xfffffffe, 0xffffffff, 0, 2, 43 },
+		{ 5, 5, 0, 1, 1 }, { 7, 9, 0, 2, 4 },    { 6, 6, 0, 1, 5 },    { 6, 7, 2, 1, 5 },
+		{ 0, 1, 0, 2, 7 }, { 20, 30, 0, 3, 18 }, { 0, 40, 18, 1, 41 }, { 0xfffffffe, 0xffffffff, 0, 2, 43 },
 	};
 	struct seq_set s = { 0 };
 
@@ -610,7 +646,7 @@ static void test_sequence_sets(void)
 
 		CU_ASSERT(seq_set_add(&s, rows[i].first, rows[i].last, &twice) == 0);
 		ROW_ASSERT(twice == rows[i].twice && s.r.n == rows[i].ranges && seq_set_size(&s) == rows[i].size,
-		           "row %zu: %u twice, %zu ranges, %u in all", i, twice, s.r.n, seq_set_size(&s));
+			   "row %zu: %u twice, %zu ranges, %u in all", i, twice, s.r.n, seq_set_size(&s));
 	}
 	free(s.r.v);
 }

@@ -68,7 +68,8 @@ static uint32_t recv_awaited(const struct eval *v, const struct m_qp *q, uint32_
 		const struct m_post *p = &m->posts.v[i];
 		struct m_account a;
 
-		if (p->queue != m->qps.v[peer].send || p->life != m->qps.v[peer].life || *p->traffic || !p->accepted || !takes_receive(p->op))
+		if (p->queue != m->qps.v[peer].send || p->life != m->qps.v[peer].life || *p->traffic || !p->accepted ||
+		    !takes_receive(p->op))
 			continue;
 		a = m_account_post(m, p);
 		in_flight += a.awaited;
@@ -76,7 +77,8 @@ static uint32_t recv_awaited(const struct eval *v, const struct m_qp *q, uint32_
 		for (size_t k = 0; k < m->comps.n; k++) {
 			const struct m_comp *c = &m->comps.v[k];
 
-			if (c->queue == p->queue && c->life == p->life && p->first <= c->seq && c->seq <= p->last && c->success && !c->twice)
+			if (c->queue == p->queue && c->life == p->life && p->first <= c->seq && c->seq <= p->last && c->success &&
+			    !c->twice)
 				delivered++;
 		}
 	}
@@ -103,7 +105,8 @@ static void group_of_end(struct eval *v, struct wc_group *g, const struct m_end 
 	for (size_t k = 0; k < m->comps.n; k++) {
 		const struct m_comp *c = &m->comps.v[k];
 
-		if (c->qp != end->qp || c->recv != g->recv || c->qp_life != life || c->twice || c->marker || (*c->traffic && c->success))
+		if (c->qp != end->qp || c->recv != g->recv || c->qp_life != life || c->twice || c->marker ||
+		    (*c->traffic && c->success))
 			continue;
 		have += c->success ? c->count : 0;
 		if (!c->taken || c->taken == v->inst + 1)
@@ -172,7 +175,8 @@ static bool among(const struct ends *ends, const json_t *x, size_t qp)
 	return false;
 }
 
-static void wc_of_post(struct eval *v, const json_t *x, const char *of, const struct wc_pattern *pt, const struct ends *ends, struct part *p)
+static void wc_of_post(struct eval *v, const json_t *x, const char *of, const struct wc_pattern *pt, const struct ends *ends,
+		       struct part *p)
 {
 	const struct model *m = v->m;
 	size_t inst = expect_post_inst(m, of);

@@ -20,8 +20,9 @@
 #define TAIL_BYTES (64 << 10)
 
 /* Boot at half the time of the defaults under emulation: the TSC is believed instead of calibrated, self-tests are left out. */
-#define CMDLINE_COMMON \
-	"console=ttyS0 loglevel=5 panic=-1 mitigations=off cryptomgr.notests init_on_alloc=0 random.trust_cpu=on audit=0 apparmor=0"
+#define CMDLINE_COMMON                                                                                                             \
+	"console=ttyS0 loglevel=5 panic=-1 mitigations=off cryptomgr.notests init_on_alloc=0 random.trust_cpu=on audit=0 "         \
+	"apparmor=0"
 #define CMDLINE_TCG " tsc=reliable clocksource=tsc lpj=10000000 no_timer_check"
 
 struct args {
@@ -78,7 +79,8 @@ static void add_share(struct args *a, const char *tag, const char *path, bool re
 	char before[64], device[64];
 
 	snprintf(before, sizeof before, "local,id=fs-%s,path=", tag);
-	add_path(a, "-fsdev", before, path, readonly ? ",security_model=none,readonly=on,multidevs=remap" : ",security_model=none,multidevs=remap");
+	add_path(a, "-fsdev", before, path,
+		 readonly ? ",security_model=none,readonly=on,multidevs=remap" : ",security_model=none,multidevs=remap");
 	snprintf(device, sizeof device, "virtio-9p-pci,fsdev=fs-%s,mount_tag=%s", tag, tag);
 	add(a, "-device");
 	add(a, "%s", device);
@@ -109,8 +111,8 @@ int guest_argv(const struct guest_options *o, char ***ret, struct error *e)
 	add(&a, "%s", kvm ? "kvm" : "tcg,thread=multi");
 	add(&a, "-cpu");
 	add(&a, "%s", kvm ? "host" : "max");
-	for (const char *const *fixed = (const char *const[]){ "-M", "q35", "-smp", "2", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-							       NULL };
+	for (const char *const *fixed = (const char *const[]){ "-M", "q35", "-smp", "2", "-nodefaults", "-no-user-config",
+							       "-display", "none", "-no-reboot", NULL };
 	     *fixed; fixed++)
 		add(&a, "%s", *fixed);
 	add(&a, "-m");
@@ -207,8 +209,8 @@ static void put(FILE *f, const char *key, const char *value)
 	fputc('\n', f);
 }
 
-int guest_write_boot(const char *folder, const char *name, const struct guest_kernel *k, const char *extra_share, const struct guest_boot *b,
-		     struct error *e)
+int guest_write_boot(const char *folder, const char *name, const struct guest_kernel *k, const char *extra_share,
+		     const struct guest_boot *b, struct error *e)
 {
 	char *path = NULL;
 	int rc = 0;

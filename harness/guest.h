@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small QEMU guest on this machine: a kernel that has rxe, the host's root file system read-only with a tmpfs over it, one writable
- * folder, no network device. Needs no root and, once the kernel is in the cache, no network.
+ * A small QEMU guest on this machine: a kernel that has rxe, the host's root file system read-only with a tmpfs over it, one
+ * writable folder, no network device. Needs no root and, once the kernel is in the cache, no network.
  *
  * A guest is ended by its pidfd; it dies with its controller (PR_SET_PDEATHSIG), and is in the journal beside that.
  */
@@ -20,9 +20,9 @@
 /* What boots, as fetch_kernel.sh put it into the cache. */
 struct guest_kernel {
 	char *image, *initrd;
-	char *modules;   /* .../lib/modules/RELEASE */
+	char *modules; /* .../lib/modules/RELEASE */
 	char *release;
-	char *key;       /* identifies image and modules */
+	char *key; /* identifies image and modules */
 };
 
 /* Fetches or builds what is missing (progress on stderr). image and modules: one's own kernel, both or neither. */
@@ -32,28 +32,29 @@ void guest_kernel_release(struct guest_kernel *k);
 /* "7.2.22"; "" when there is no QEMU. Returns buf. */
 char *guest_qemu_version(char *buf, size_t size);
 
-/* What `wanted` ("auto" "kvm" "tcg") comes to here: "kvm" or "tcg". auto boots the kernel with KVM to its first program, once per boot of this
- * machine, QEMU and kernel (the answer is in the cache): a /dev/kvm that opens may hang an ordinary kernel all the same. */
+/* What `wanted` ("auto" "kvm" "tcg") comes to here: "kvm" or "tcg". auto boots the kernel with KVM to its first program, once per
+ * boot of this machine, QEMU and kernel (the answer is in the cache): a /dev/kvm that opens may hang an ordinary kernel all the
+ * same. */
 int guest_accel(const char *wanted, const struct guest_kernel *k, const char **ret, struct error *e);
 
 /* A virtio-serial port; a program in the guest finds it as $QD_PORT_<name>. */
 struct guest_port {
 	const char *name;
-	int fd;          /* where its bytes go (write only); -1: QEMU's stdin and stdout, which are proc.in and proc.out */
+	int fd; /* where its bytes go (write only); -1: QEMU's stdin and stdout, which are proc.in and proc.out */
 };
 
 struct guest_options {
 	const struct guest_kernel *kernel;
-	const char *accel;              /* "kvm" or "tcg" */
-	const char *share;              /* writable folder on the host; the guest sees it at its own path too */
-	const char *boot_file;          /* its name in `share` (guest_write_boot) */
-	const char *console;            /* file for the console; NULL: QEMU's stdin and stdout */
+	const char *accel;     /* "kvm" or "tcg" */
+	const char *share;     /* writable folder on the host; the guest sees it at its own path too */
+	const char *boot_file; /* its name in `share` (guest_write_boot) */
+	const char *console;   /* file for the console; NULL: QEMU's stdin and stdout */
 	const struct guest_port *ports;
 	size_t n_ports;
-	const char *extra_share;        /* a second writable folder, or NULL (9p tag `extra`) */
-	int shell_fd;                   /* a listening socket that gives a shell on ttyS1; -1: none */
-	int err_fd;                     /* QEMU's own complaints; -1: inherited */
-	bool bare;                      /* only to the first program, then off (probe, bench) */
+	const char *extra_share; /* a second writable folder, or NULL (9p tag `extra`) */
+	int shell_fd;            /* a listening socket that gives a shell on ttyS1; -1: none */
+	int err_fd;              /* QEMU's own complaints; -1: inherited */
+	bool bare;               /* only to the first program, then off (probe, bench) */
 };
 
 /* The QEMU command line, NULL-terminated, in *ret (free with guest_argv_free). */
@@ -83,10 +84,11 @@ struct guest_boot {
 };
 
 /* Writes the boot file folder/name. */
-int guest_write_boot(const char *folder, const char *name, const struct guest_kernel *k, const char *extra_share, const struct guest_boot *b,
-                     struct error *e);
+int guest_write_boot(const char *folder, const char *name, const struct guest_kernel *k, const char *extra_share,
+		     const struct guest_boot *b, struct error *e);
 
-/* The last max_lines lines of a console file, control characters escaped: array of strings, new reference (empty when there is none). */
+/* The last max_lines lines of a console file, control characters escaped: array of strings, new reference (empty when there is
+ * none). */
 json_t *guest_console_tail(const char *path, size_t max_lines);
 
 #endif

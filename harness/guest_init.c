@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * /init of the guest, a static program, alone in its initramfs: loads the modules, mounts the host's root read-only with a tmpfs over it, and runs
- * what the boot file says (guest_boot.h). When that ends, the guest powers off. One process and no shell: starting programs is the dear thing in an
- * emulated machine.
+ * /init of the guest, a static program, alone in its initramfs: loads the modules, mounts the host's root read-only with a tmpfs
+ * over it, and runs what the boot file says (guest_boot.h). When that ends, the guest powers off. One process and no shell:
+ * starting programs is the dear thing in an emulated machine.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -213,9 +213,9 @@ static void take_line(struct boot *b, const char *key, char *value)
 		const char *key;
 		const char **to;
 	} rows[] = {
-		{ "share", &b->share }, { "extra", &b->extra }, { "modules", &b->modules }, { "release", &b->release }, { "cwd", &b->cwd },
-		{ "tty", &b->tty },     { "out", &b->out },     { "err", &b->err },         { "status", &b->status },
-		{ "port", &b->port },
+		{ "share", &b->share },   { "extra", &b->extra }, { "modules", &b->modules }, { "release", &b->release },
+		{ "cwd", &b->cwd },       { "tty", &b->tty },     { "out", &b->out },         { "err", &b->err },
+		{ "status", &b->status }, { "port", &b->port },
 	};
 
 	unescape(value);

@@ -182,9 +182,8 @@ static json_t *known_answers(const char *path, const char *boot_id)
 		json_decref(known);
 		return json_object();
 	}
-	json_object_foreach_safe(known, next, key, value)
-		if (strncmp(key, boot_id, strlen(boot_id)) != 0)
-			json_object_del(known, key);
+	json_object_foreach_safe(known, next, key, value) if (strncmp(key, boot_id, strlen(boot_id)) != 0)
+		json_object_del(known, key);
 	return known;
 }
 
@@ -199,7 +198,8 @@ static const char *probe(const struct guest_kernel *k)
 	bool kvm = json_is_true(answer);
 
 	if (!answer) {
-		log_info("guest: trying whether /dev/kvm boots a kernel (up to %d s, once)", (int)(PROBE_TIMEOUT_NS / NSEC_PER_SEC));
+		log_info("guest: trying whether /dev/kvm boots a kernel (up to %d s, once)",
+			 (int)(PROBE_TIMEOUT_NS / NSEC_PER_SEC));
 		kvm = kvm_boots(k);
 		log_info("guest: %s", kvm ? "it does: KVM" : "it does not: emulation (tcg)");
 		if (key && json_object_set_new(known, key, json_boolean(kvm)) == 0 && path && json_save(path, known, &ignored) < 0)

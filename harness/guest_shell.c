@@ -95,7 +95,8 @@ int guest_shell_attach(const char *run_dir, struct error *e)
 	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (sock < 0 || connect(sock, (struct sockaddr *)&addr, sizeof addr) < 0)
-		rc = error_set(e, -errno, "%s/" NAME ": %s. Is the run that was started with --keep still up?", run_dir, strerror(errno));
+		rc = error_set(e, -errno, "%s/" NAME ": %s. Is the run that was started with --keep still up?", run_dir,
+			       strerror(errno));
 	close(dir);
 	if (rc < 0)
 		goto close_sock;
@@ -107,8 +108,9 @@ int guest_shell_attach(const char *run_dir, struct error *e)
 	raw = old;
 	cfmakeraw(&raw);
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-	int n = ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col ? snprintf(size, sizeof size, " stty rows %u cols %u\r", w.ws_row, w.ws_col)
-								       : snprintf(size, sizeof size, "\r");
+	int n = ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col
+			? snprintf(size, sizeof size, " stty rows %u cols %u\r", w.ws_row, w.ws_col)
+			: snprintf(size, sizeof size, "\r");
 
 	if (write(sock, size, (size_t)n) == n)
 		rc = relay(sock);

@@ -7,8 +7,8 @@
 
 #include "test.h"
 
-static const struct guest_kernel kernel = { (char[]){ "/k/image" }, (char[]){ "/k/initrd" }, (char[]){ "/k/lib/modules/6.1" }, (char[]){ "6.1" },
-					    (char[]){ "key" } };
+static const struct guest_kernel kernel = { (char[]){ "/k/image" }, (char[]){ "/k/initrd" }, (char[]){ "/k/lib/modules/6.1" },
+					    (char[]){ "6.1" }, (char[]){ "key" } };
 
 /* The word after `option` that begins with `begin`, or NULL. */
 static const char *option_value(char **argv, const char *option, const char *begin)
@@ -22,8 +22,15 @@ static const char *option_value(char **argv, const char *option, const char *beg
 static void command_line(void)
 {
 	const struct guest_port ports[] = { { "channel", -1 }, { "err", 9 } };
-	const struct guest_options o = { .kernel = &kernel, .accel = "tcg", .share = "/a,b/runs", .boot_file = "boot-1.txt", .console = "/a,b/console",
-					 .ports = ports, .n_ports = 2, .shell_fd = -1, .err_fd = -1 };
+	const struct guest_options o = { .kernel = &kernel,
+					 .accel = "tcg",
+					 .share = "/a,b/runs",
+					 .boot_file = "boot-1.txt",
+					 .console = "/a,b/console",
+					 .ports = ports,
+					 .n_ports = 2,
+					 .shell_fd = -1,
+					 .err_fd = -1 };
 	char **argv = NULL;
 	struct error e;
 
@@ -60,8 +67,10 @@ static void boot_file(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	text[fread(text, 1, sizeof text - 1, f)] = '\0';
 	fclose(f);
-	static const char *const lines[] = { "\nextra /extra\n",      "\nmodules /k/lib/modules/6.1\n", "\nrelease 6.1\n", "\ncwd /here\n", "\nenv K=V\n",
-					     "\narg /bin/sh\narg -c\narg a\\nb\\\\c d\n", "\nport channel\n", "\nearly yes\n" };
+	static const char *const lines[] = { "\nextra /extra\n", "\nmodules /k/lib/modules/6.1\n",
+					     "\nrelease 6.1\n",  "\ncwd /here\n",
+					     "\nenv K=V\n",      "\narg /bin/sh\narg -c\narg a\\nb\\\\c d\n",
+					     "\nport channel\n", "\nearly yes\n" };
 
 	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
 		ROW_ASSERT(strstr(text, lines[i]), "no %s in %s", lines[i], text);

@@ -72,19 +72,24 @@ static int state_dir(char **ret, struct error *e)
 			*ret = path;
 			return 0;
 		}
-		error_set(e, rc, "%s cannot hold the journal of changes: %s; QPDRILL_STATE=FOLDER names another place", path, strerror(-rc));
+		error_set(e, rc, "%s cannot hold the journal of changes: %s; QPDRILL_STATE=FOLDER names another place", path,
+			  strerror(-rc));
 		free(path);
 		if (places[i].base == own)
 			return rc;
 	}
-	return rc == -ENOENT ? error_set(e, rc, "no place for the journal of changes: QPDRILL_STATE, XDG_RUNTIME_DIR and HOME are all unset") : rc;
+	return rc == -ENOENT
+		       ? error_set(e, rc,
+				   "no place for the journal of changes: QPDRILL_STATE, XDG_RUNTIME_DIR and HOME are all unset")
+		       : rc;
 }
 
 static json_t *file_id(const char *path)
 {
 	struct stat st;
 
-	return stat(path, &st) == 0 ? json_sprintf("%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino) : json_string("");
+	return stat(path, &st) == 0 ? json_sprintf("%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino)
+				    : json_string("");
 }
 
 static json_t *boot_id(void)
@@ -176,7 +181,10 @@ int journal_open(struct journal **ret, struct error *e)
 			j->fd = -1;
 		}
 	}
-	rc = append(j, json_pack("{s:i,s:o,s:o}", "controller", (int)getpid(), "boot_id", boot_id(), "netns", file_id("/proc/self/ns/net")), e);
+	rc = append(j,
+		    json_pack("{s:i,s:o,s:o}", "controller", (int)getpid(), "boot_id", boot_id(), "netns",
+			      file_id("/proc/self/ns/net")),
+		    e);
 	if (rc)
 		goto free_journal;
 	free(dir);
@@ -287,7 +295,9 @@ static bool run_undo(const json_t *undo, bool verbose)
 	}
 	if (verbose)
 		log_info("undo: %s %s %s ... %s", argv[0], n > 1 ? argv[1] : "", n > 2 ? argv[2] : "",
-			 rc == 0 ? "done" : rc < 0 ? (e.text[0] ? e.text : "did not end in time") : "was gone already");
+			 rc == 0  ? "done"
+			 : rc < 0 ? (e.text[0] ? e.text : "did not end in time")
+				  : "was gone already");
 	if (quiet >= 0)
 		close(quiet);
 	free(argv);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What is changed on a machine is written down (and synced) before it is done, with the command that undoes it. A clean
- * end removes the file; `qpdrill clean`, and each run at its start, replays what a killed controller left, newest first. Entries of a
- * controller that still lives (same pid and start time) are left alone.
+ * end removes the file; `qpdrill clean`, and each run at its start, replays what a killed controller left, newest first. Entries of
+ * a controller that still lives (same pid and start time) are left alone.
  *
  * Folder: $QPDRILL_STATE, else /run/qpdrill for root, else $XDG_RUNTIME_DIR/qpdrill, else ~/.cache/qpdrill/state.
  */

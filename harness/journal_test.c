@@ -182,7 +182,8 @@ static void recycled_pid_is_not_hit(void)
 	FILE *f = fopen(path, "we");
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	fprintf(f, "{\"controller\":1,\"boot_id\":\"%s\",\"netns\":\"\"}\n{\"id\":1,\"pid\":%d,\"start\":\"0x1\"}\n{\"id\":2,\"und", boot, (int)victim);
+	fprintf(f, "{\"controller\":1,\"boot_id\":\"%s\",\"netns\":\"\"}\n{\"id\":1,\"pid\":%d,\"start\":\"0x1\"}\n{\"id\":2,\"und",
+		boot, (int)victim);
 	fclose(f);
 	CU_ASSERT_EQUAL(journal_clean(&n, false, &e), 0);
 	CU_ASSERT_EQUAL(n, 0);

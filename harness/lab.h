@@ -19,8 +19,8 @@
 struct lab;
 
 struct lab_device {
-	char name[32];    /* "a": what scenarios call it */
-	char rdma[32];    /* rxe device: "qd0a-3f9c" */
+	char name[32]; /* "a": what scenarios call it */
+	char rdma[32]; /* rxe device: "qd0a-3f9c" */
 	char netdev[16];
 	int port;
 	int gid_index;
@@ -30,19 +30,19 @@ struct lab_device {
 struct lab_lane {
 	int lane;
 	int boot;
-	struct lab_device device[2];   /* a, b */
-	char far[2][16];               /* where the wire stands: the other ends of a's and b's links; "" on a direct link */
+	struct lab_device device[2]; /* a, b */
+	char far[2][16];             /* where the wire stands: the other ends of a's and b's links; "" on a direct link */
 };
 
 struct lab_ops {
-	const char *name;    /* "rxe" */
+	const char *name; /* "rxe" */
 	const char *help;
 	/* 0 when it can run here, else a negative errno with the reason. */
 	int (*probe)(struct error *e);
 	int (*open)(sd_event *loop, struct journal *journal, struct lab **ret, struct error *e);
 	int (*lane_up)(struct lab *lab, int lane, struct lab_lane *ret, struct error *e);
-	/* A second pair of devices of a lane that is up, linked by nothing but the wire between `far`: made when first asked for, the
-	 * same ever after. NULL: this lab has no place for a wire. */
+	/* A second pair of devices of a lane that is up, linked by nothing but the wire between `far`: made when first asked for,
+	 * the same ever after. NULL: this lab has no place for a wire. */
 	int (*lane_wire)(struct lab *lab, int lane, struct lab_lane *ret, struct error *e);
 	int (*set_mtu)(struct lab *lab, const struct lab_lane *lane, int mtu, struct error *e);
 	/* One command of ip, tc or rdma ("tc", "qdisc replace dev X root netem loss 5%"): ret_out (may be NULL) is the parsed JSON
@@ -50,7 +50,7 @@ struct lab_ops {
 	int (*command)(struct lab *lab, const char *tool, const char *args, json_t **ret_out, struct error *e);
 	/* A picture of everything that a case might leave behind: {"rdma":[…],"link":[…],"qdisc":[…],"rule":[…]}. New reference. */
 	int (*snapshot)(struct lab *lab, json_t **ret, struct error *e);
-	void (*close)(struct lab *lab);   /* undoes all, closes the journal's entries */
+	void (*close)(struct lab *lab); /* undoes all, closes the journal's entries */
 };
 
 struct lab {

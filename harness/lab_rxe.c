@@ -39,7 +39,7 @@ struct lane {
 	bool used;
 	int lane;
 	enum kind kind;
-	int undo_link[2], undo_rdma[2];   /* journal ids; 0: none */
+	int undo_link[2], undo_rdma[2]; /* journal ids; 0: none */
 	char name[2][16], far[2][16];
 	struct lab_lane made;
 };
@@ -48,9 +48,9 @@ struct lab_rxe {
 	struct lab lab;
 	struct journal *journal;
 	struct lab_tool *tool[NUM_TOOLS];
-	bool rdma_stale;   /* devices came or went since rdma started */
-	unsigned token;    /* 16 bits: in names and MAC addresses */
-	int net;           /* second byte of the addresses: 10.net.lane.0/30 */
+	bool rdma_stale; /* devices came or went since rdma started */
+	unsigned token;  /* 16 bits: in names and MAC addresses */
+	int net;         /* second byte of the addresses: 10.net.lane.0/30 */
 	struct lane lanes[MAX_LANES][NUM_KINDS];
 };
 
@@ -172,8 +172,8 @@ static int rxe_command(struct lab *lab, const char *tool, const char *args, json
 
 /* ---- lanes ---- */
 
-/* Marks the second bytes that an address ("10.1.2.3") or a route ("10.16.0.0/12") in 10.0.0.0/8 covers. A route to all of it marks none: ours are
- * narrower, and win. */
+/* Marks the second bytes that an address ("10.1.2.3") or a route ("10.16.0.0/12") in 10.0.0.0/8 covers. A route to all of it marks
+ * none: ours are narrower, and win. */
 static void mark_taken(bool taken[256], const char *text)
 {
 	const char *slash = text ? strchr(text, '/') : NULL;
@@ -213,7 +213,8 @@ static int choose_net(struct lab_rxe *r, struct error *e)
 			return 0;
 		}
 	}
-	return error_set(e, -EADDRINUSE, "no free network for the links: 10.224.0.0/16 to 10.255.0.0/16 are all in use on this machine");
+	return error_set(e, -EADDRINUSE,
+			 "no free network for the links: 10.224.0.0/16 to 10.255.0.0/16 are all in use on this machine");
 }
 
 static int read_line(const char *path, char *buf, size_t size)
@@ -272,8 +273,8 @@ static int wait_ready(struct lab_lane *l, const char want[2][64], int events, st
 			char drop[8192];
 
 			if (now_ns() >= end)
-				return error_set(e, -ETIMEDOUT, "RDMA device %s: port 1 not ACTIVE with GID %s after %d s", l->device[i].rdma, want[i],
-						 (int)(ACTIVE_TIMEOUT_NS / NSEC_PER_SEC));
+				return error_set(e, -ETIMEDOUT, "RDMA device %s: port 1 not ACTIVE with GID %s after %d s",
+						 l->device[i].rdma, want[i], (int)(ACTIVE_TIMEOUT_NS / NSEC_PER_SEC));
 			if (poll(&p, 1, RECHECK_MS) > 0)
 				while (recv(events, drop, sizeof drop, 0) > 0)
 					;
@@ -305,9 +306,10 @@ static int configure_links(struct lab_rxe *r, const struct lane *s, char mac[2][
 	for (int i = 0; rc == 0 && i < 2; i++) {
 		rc = lab_netdev_end(s->name[i], e);
 		int n = snprintf(lines + used, sizeof lines - used,
-				 "%saddr add 10.%d.%d.%d/30 dev %s\nlink set %s up\nneigh replace 10.%d.%d.%d lladdr %s dev %s nud permanent",
-				 i ? "\n" : "", r->net, s->lane, host_of(s, i), s->name[i], s->name[i], r->net, s->lane, host_of(s, 1 - i),
-				 mac[1 - i], s->name[i]);
+				 "%saddr add 10.%d.%d.%d/30 dev %s\nlink set %s up\nneigh replace 10.%d.%d.%d lladdr %s dev %s nud "
+				 "permanent",
+				 i ? "\n" : "", r->net, s->lane, host_of(s, i), s->name[i], s->name[i], r->net, s->lane,
+				 host_of(s, 1 - i), mac[1 - i], s->name[i]);
 
 		used += n > 0 ? (size_t)n : 0;
 	}
@@ -321,7 +323,8 @@ static int make_devices(struct lab_rxe *r, struct lane *s, struct error *e)
 
 	if (rc == 0)
 		rc = add_undo(r, "rdma", s->name[1], &s->undo_rdma[1], e);
-	snprintf(lines, sizeof lines, "link add %s type rxe netdev %s\nlink add %s type rxe netdev %s", s->name[0], s->name[0], s->name[1], s->name[1]);
+	snprintf(lines, sizeof lines, "link add %s type rxe netdev %s\nlink add %s type rxe netdev %s", s->name[0], s->name[0],
+		 s->name[1], s->name[1]);
 	if (rc == 0)
 		rc = lab_tool_batch(r->tool[TOOL_RDMA], lines, LAB_TOOL_TIMEOUT_NS, e);
 	r->rdma_stale = true;
@@ -333,8 +336,8 @@ static int make_veth(struct lab_rxe *r, struct lane *s, char mac[2][24], struct 
 	int rc = add_undo(r, "ip", s->name[0], &s->undo_link[0], e);
 
 	if (rc == 0)
-		rc = run(r, TOOL_IP, NULL, e, "link add %s address %s mtu %d type veth peer name %s address %s mtu %d", s->name[0], mac[0],
-			 DEFAULT_MTU, s->name[1], mac[1], DEFAULT_MTU);
+		rc = run(r, TOOL_IP, NULL, e, "link add %s address %s mtu %d type veth peer name %s address %s mtu %d", s->name[0],
+			 mac[0], DEFAULT_MTU, s->name[1], mac[1], DEFAULT_MTU);
 	return rc;
 }
 
@@ -345,8 +348,8 @@ static int make_veths_for_wire(struct lab_rxe *r, struct lane *s, char mac[2][24
 	for (int i = 0; rc == 0 && i < 2; i++) {
 		rc = add_undo(r, "ip", s->name[i], &s->undo_link[i], e);
 		if (rc == 0)
-			rc = run(r, TOOL_IP, NULL, e, "link add %s address %s mtu %d type veth peer name %s mtu %d", s->name[i], mac[i],
-				 DEFAULT_MTU, s->far[i], DEFAULT_MTU);
+			rc = run(r, TOOL_IP, NULL, e, "link add %s address %s mtu %d type veth peer name %s mtu %d", s->name[i],
+				 mac[i], DEFAULT_MTU, s->far[i], DEFAULT_MTU);
 		if (rc == 0)
 			rc = lab_netdev_plain(s->name[i], e);
 		if (rc == 0)
@@ -363,7 +366,8 @@ static int make_links(struct lab_rxe *r, struct lane *s, struct error *e)
 	int rc;
 
 	for (int i = 0; i < 2; i++)
-		snprintf(mac[i], sizeof mac[i], "02:71:%02x:%02x:%02x:%02x", r->token >> 8, r->token & 0xff, s->lane & 0xff, host_of(s, i));
+		snprintf(mac[i], sizeof mac[i], "02:71:%02x:%02x:%02x:%02x", r->token >> 8, r->token & 0xff, s->lane & 0xff,
+			 host_of(s, i));
 	rc = s->kind == KIND_WIRE ? make_veths_for_wire(r, s, mac, e) : make_veth(r, s, mac, e);
 	if (rc == 0)
 		rc = configure_links(r, s, mac, e);
@@ -462,7 +466,8 @@ static int rxe_lane_up(struct lab *lab, int lane, struct lab_lane *ret, struct e
 	struct lab_rxe *r = rxe_of(lab);
 
 	if (lane < 0 || lane >= MAX_LANES || r->lanes[lane][KIND_DIRECT].used)
-		return error_set(e, -EINVAL, "lane %d: %s", lane, lane < 0 || lane >= MAX_LANES ? "there are 0 to 63" : "is up already");
+		return error_set(e, -EINVAL, "lane %d: %s", lane,
+				 lane < 0 || lane >= MAX_LANES ? "there are 0 to 63" : "is up already");
 	int rc = bring_up(r, lane, KIND_DIRECT, e);
 
 	if (rc == 0)

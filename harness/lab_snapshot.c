@@ -34,7 +34,8 @@ static json_t *addresses(const json_t *link)
 	size_t i;
 
 	json_array_foreach(json_object_get(link, "addr_info"), i, addr)
-		json_array_append_new(list, json_sprintf("%s/%d", json_str(addr, "local") ?: "?", (int)json_int(addr, "prefixlen", 0)));
+		json_array_append_new(list,
+				      json_sprintf("%s/%d", json_str(addr, "local") ?: "?", (int)json_int(addr, "prefixlen", 0)));
 	return list;
 }
 

@@ -40,7 +40,7 @@ struct lab_tool {
 	const struct tool_kind *kind;
 	struct proc proc;
 	bool running;
-	int err;           /* our end of its stderr */
+	int err; /* our end of its stderr */
 	unsigned mark;
 	struct text out, complaint;
 };
@@ -205,12 +205,8 @@ int lab_tool_errno(const char *text)
 		const char *part;
 		int err;
 	} words[] = {
-		{ "Cannot find device", ENODEV },
-		{ "Wrong device name", ENODEV },
-		{ "does not exist", ENODEV },
-		{ "is unknown", EINVAL },
-		{ "Unknown object", EINVAL },
-		{ "Usage:", EINVAL },
+		{ "Cannot find device", ENODEV }, { "Wrong device name", ENODEV }, { "does not exist", ENODEV },
+		{ "is unknown", EINVAL },         { "Unknown object", EINVAL },    { "Usage:", EINVAL },
 	};
 	int found = 0;
 	size_t longest = 0;
@@ -292,7 +288,9 @@ static int exchange(struct lab_tool *t, const char *lines, uint64_t timeout_ns, 
 	if (rc == 0)
 		rc = await_mark(t, mark, end);
 	if (rc < 0) {
-		const char *what = rc == -ETIMEDOUT ? "no answer in time; it was ended" : rc == -EPIPE ? "it ended without an answer" : strerror(-rc);
+		const char *what = rc == -ETIMEDOUT ? "no answer in time; it was ended"
+				   : rc == -EPIPE   ? "it ended without an answer"
+						    : strerror(-rc);
 
 		lab_tool_restart(t);
 		return error_set(e, rc, "%s %s: %s", t->kind->name, lines, what);

@@ -3,8 +3,8 @@
  * One program of iproute2 (ip, tc, rdma) kept open in batch mode: a command costs a fraction of what starting a program does.
  *
  * End of an answer: after each command comes a word that no version knows, a new one each time; the complaint about it on stderr is
- * the mark (stderr is unbuffered, and JSON answers are flushed per command before). A program that does not come to its mark in time is
- * ended by pid and started again for the next command.
+ * the mark (stderr is unbuffered, and JSON answers are flushed per command before). A program that does not come to its mark in
+ * time is ended by pid and started again for the next command.
  *
  * Blocks the caller, up to the deadline: commands are short, and faults are injected from inside callbacks too.
  */
@@ -24,10 +24,11 @@ struct lab_tool;
 int lab_tool_new(const char *name, struct lab_tool **ret, struct error *e);
 /* Starts the program without waiting for it, so that several come up at a time. */
 int lab_tool_start(struct lab_tool *t, struct error *e);
-/* One command, without the program's name ("link show"). ret_out (may be NULL): the JSON answer, null when there is none, new reference. A
- * refusal is a negative errno (the kernel's own where the program names it) with the program's words in e. */
+/* One command, without the program's name ("link show"). ret_out (may be NULL): the JSON answer, null when there is none, new
+ * reference. A refusal is a negative errno (the kernel's own where the program names it) with the program's words in e. */
 int lab_tool_run(struct lab_tool *t, const char *args, uint64_t timeout_ns, json_t **ret_out, struct error *e);
-/* Several commands, one a line, none of whose answers is wanted: one wait for all. All of them run; a refusal of any is an error with all its words. */
+/* Several commands, one a line, none of whose answers is wanted: one wait for all. All of them run; a refusal of any is an error
+ * with all its words. */
 int lab_tool_batch(struct lab_tool *t, const char *lines, uint64_t timeout_ns, struct error *e);
 /* Ends the program; the next command starts it afresh. rdma learns of devices only when it starts. */
 void lab_tool_restart(struct lab_tool *t);

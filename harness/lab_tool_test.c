@@ -136,10 +136,8 @@ static void tired_program(void)
 }
 
 static const struct test_case cases[] = {
-	{ "a tired program", tired_program },
-	{ "errnos from words", errnos },
-	{ "answers and refusals", answers },
-	{ "commands that cannot be one", bad_commands },
+	{ "a tired program", tired_program }, { "errnos from words", errnos },
+	{ "answers and refusals", answers },  { "commands that cannot be one", bad_commands },
 	{ "a stuck program", stuck_program },
 };
 

@@ -10,9 +10,9 @@
 #include <stddef.h>
 
 struct name {
-	const char *text;  /* "RNR_RETRY_EXC_ERR" */
-	int value;         /* IBV_WC_RNR_RETRY_EXC_ERR */
-	const char *help;  /* one line */
+	const char *text; /* "RNR_RETRY_EXC_ERR" */
+	int value;        /* IBV_WC_RNR_RETRY_EXC_ERR */
+	const char *help; /* one line */
 };
 
 struct name_table {
@@ -24,7 +24,8 @@ struct name_table {
 extern const struct name_table names_status;    /* IBV_WC_* */
 extern const struct name_table names_state;     /* IBV_QPS_* : RESET INIT RTR RTS SQD SQE ERR */
 extern const struct name_table names_event;     /* IBV_EVENT_* : QP_ACCESS_ERR CQ_ERR SRQ_LIMIT_REACHED ... */
-extern const struct name_table names_op;        /* IBV_WR_* : SEND SEND_WITH_IMM SEND_WITH_INV WRITE WRITE_WITH_IMM READ CMP_AND_SWP FETCH_AND_ADD LOCAL_INV BIND_MW (WRITE is IBV_WR_RDMA_WRITE) */
+extern const struct name_table names_op;        /* IBV_WR_* : SEND SEND_WITH_IMM SEND_WITH_INV WRITE WRITE_WITH_IMM READ CMP_AND_SWP
+						   FETCH_AND_ADD LOCAL_INV BIND_MW (WRITE is IBV_WR_RDMA_WRITE) */
 extern const struct name_table names_access;    /* LOCAL_WRITE REMOTE_WRITE REMOTE_READ REMOTE_ATOMIC MW_BIND */
 extern const struct name_table names_qp_type;   /* RC UC UD XRC */
 extern const struct name_table names_cm_event;  /* RDMA_CM_EVENT_* without prefix, rdmacm's order */

@@ -100,8 +100,13 @@ static size_t inst_new(struct model *m, int step, const char *iter)
 		m->err = -ENOMEM;
 		return 0;
 	}
-	*in = (struct m_inst){ .step = step, .iter = m_intern(m, iter), .begin_rec = M_NONE, .end_rec = M_NONE,
-		               .outcome = "", .text = "", .plan = find_step(json_object_get(m->plan, "steps"), step) };
+	*in = (struct m_inst){ .step = step,
+			       .iter = m_intern(m, iter),
+			       .begin_rec = M_NONE,
+			       .end_rec = M_NONE,
+			       .outcome = "",
+			       .text = "",
+			       .plan = find_step(json_object_get(m->plan, "steps"), step) };
 	return m->insts.n - 1;
 }
 
@@ -204,8 +209,12 @@ static void on_verb(struct model *m, const struct m_record *r)
 		m->err = -ENOMEM;
 		return;
 	}
-	*v = (struct m_verb){ .verb = m_intern(m, verb), .obj = m_intern(m, r->obj), .err = (int)json_int(r->r, "errno", 0),
-		              .inst = r->inst, .rec = r->rec, .t = r->t };
+	*v = (struct m_verb){ .verb = m_intern(m, verb),
+			      .obj = m_intern(m, r->obj),
+			      .err = (int)json_int(r->r, "errno", 0),
+			      .inst = r->inst,
+			      .rec = r->rec,
+			      .t = r->t };
 	if (v->err || !verb)
 		return;
 	remember_values(m, v->obj, json_object_get(r->r, "ret"));
@@ -240,9 +249,15 @@ static void on_state(struct model *m, const struct m_record *r)
 	}
 	if (!new_)
 		new_ = json_str(queried, "state");
-	*s = (struct m_state){ .qp = i, .asked = m_intern(m, asked), .old = m_intern(m, json_str(r->r, "old")),
-		               .new_ = m_intern(m, new_), .by = m_intern(m, json_str(r->r, "by")),
-		               .err = (int)json_int(r->r, "errno", 0), .t = r->t, .inst = r->inst, .rec = r->rec };
+	*s = (struct m_state){ .qp = i,
+			       .asked = m_intern(m, asked),
+			       .old = m_intern(m, json_str(r->r, "old")),
+			       .new_ = m_intern(m, new_),
+			       .by = m_intern(m, json_str(r->r, "by")),
+			       .err = (int)json_int(r->r, "errno", 0),
+			       .t = r->t,
+			       .inst = r->inst,
+			       .rec = r->rec };
 	qp = &m->qps.v[i];
 	if (!s->err && !strcmp(s->asked, "RESET"))
 		m_qp_over(m, i, r, "the QP went to RESET");
@@ -273,8 +288,14 @@ static void on_event(struct model *m, const struct m_record *r)
 		m->err = -ENOMEM;
 		return;
 	}
-	*ev = (struct m_event){ .obj = m_intern(m, r->obj), .event = m_intern(m, event), .agent = m_intern(m, r->agent),
-		                .cm = kind && !strcmp(kind, "cm"), .life = r->life, .t = r->t, .inst = r->inst, .rec = r->rec };
+	*ev = (struct m_event){ .obj = m_intern(m, r->obj),
+				.event = m_intern(m, event),
+				.agent = m_intern(m, r->agent),
+				.cm = kind && !strcmp(kind, "cm"),
+				.life = r->life,
+				.t = r->t,
+				.inst = r->inst,
+				.rec = r->rec };
 	if (!strcmp(ev->event, "CQ_ERR"))
 		m_cq_broken(m, ev->obj, r);
 	if (!strcmp(ev->event, "DEVICE_FATAL"))
@@ -309,10 +330,16 @@ static void fault_inject(struct model *m, const struct m_record *r, const char *
 		m->err = -ENOMEM;
 		return;
 	}
-	*f = (struct m_fault){ .as = m_intern(m, as), .name = m_intern(m, json_str(r->r, "name")),
-		               .detection = m_intern(m, json_str(r->r, "detection")), .blast = m_intern(m, json_str(r->r, "blast")),
-		               .rec_ref = json_incref((json_t *)r->r), .inject_t = r->t, .inst = r->inst, .rec = r->rec,
-		               .clear_rec = M_NONE, .injected = !json_int(r->r, "errno", 0) };
+	*f = (struct m_fault){ .as = m_intern(m, as),
+			       .name = m_intern(m, json_str(r->r, "name")),
+			       .detection = m_intern(m, json_str(r->r, "detection")),
+			       .blast = m_intern(m, json_str(r->r, "blast")),
+			       .rec_ref = json_incref((json_t *)r->r),
+			       .inject_t = r->t,
+			       .inst = r->inst,
+			       .rec = r->rec,
+			       .clear_rec = M_NONE,
+			       .injected = !json_int(r->r, "errno", 0) };
 	f->at = json_object_get(f->rec_ref, "at");
 	if (f->injected && !strncmp(f->name, "agent_", 6) && strcmp(f->name, "agent_frozen")) {
 		const char *agent = json_str(find_step(json_object_get(m->plan, "steps"), m->insts.v[r->inst].step), "agent");
@@ -398,9 +425,14 @@ static void on_recover(struct model *m, const struct m_record *r)
 		m->err = -ENOMEM;
 		return;
 	}
-	*v = (struct m_recover){ .pair = m_intern(m, json_str(r->r, "pair")), .path = m_intern(m, json_str(r->r, "path")),
-		                 .phase = m_intern(m, json_str(r->r, "phase")), .text = m_intern(m, json_str(r->r, "text")),
-		                 .attempt = (int)json_int(r->r, "attempt", 1), .t = r->t, .inst = r->inst, .rec = r->rec };
+	*v = (struct m_recover){ .pair = m_intern(m, json_str(r->r, "pair")),
+				 .path = m_intern(m, json_str(r->r, "path")),
+				 .phase = m_intern(m, json_str(r->r, "phase")),
+				 .text = m_intern(m, json_str(r->r, "text")),
+				 .attempt = (int)json_int(r->r, "attempt", 1),
+				 .t = r->t,
+				 .inst = r->inst,
+				 .rec = r->rec };
 }
 
 static void on_kept(struct model *m, const struct m_record *r)
@@ -412,8 +444,11 @@ static void on_kept(struct model *m, const struct m_record *r)
 		m->err = -ENOMEM;
 		return;
 	}
-	*k = (struct m_kept){ .kind = m_intern(m, json_str(r->r, "kind")), .r = json_incref((json_t *)r->r), .t = r->t,
-		              .inst = r->inst, .rec = r->rec };
+	*k = (struct m_kept){ .kind = m_intern(m, json_str(r->r, "kind")),
+			      .r = json_incref((json_t *)r->r),
+			      .t = r->t,
+			      .inst = r->inst,
+			      .rec = r->rec };
 	if (!strcmp(k->kind, "lost") && what && !strncmp(what, "agent/", 6))
 		m_agent_gone(m, what + 6, r, "its process is gone");
 }
@@ -422,19 +457,29 @@ static const struct {
 	const char *kind;
 	void (*on)(struct model *m, const struct m_record *r);
 } kinds[] = {
-	{ "hello", on_hello },     { "clock", on_clock },     { "step", on_step },       { "verb", on_verb },
-	{ "state", on_state },     { "post", m_on_post },     { "wc", m_on_wc },         { "event", on_event },
-	{ "cm", on_event },        { "counter", on_counter }, { "fault", on_fault },     { "payload", on_payload },
+	{ "hello", on_hello },     { "clock", on_clock },
+	{ "step", on_step },       { "verb", on_verb },
+	{ "state", on_state },     { "post", m_on_post },
+	{ "wc", m_on_wc },         { "event", on_event },
+	{ "cm", on_event },        { "counter", on_counter },
+	{ "fault", on_fault },     { "payload", on_payload },
 	{ "packet", m_on_packet }, { "connection", m_on_connection },
-	{ "recover", on_recover }, { "traffic", on_kept },    { "klog", on_kept },       { "residue", on_kept },
-	{ "blocked", on_kept },    { "lost", on_kept },       { "dump", on_kept },
+	{ "recover", on_recover }, { "traffic", on_kept },
+	{ "klog", on_kept },       { "residue", on_kept },
+	{ "blocked", on_kept },    { "lost", on_kept },
+	{ "dump", on_kept },
 };
 
 void model_feed(struct model *m, const json_t *record)
 {
 	const char *kind = json_str(record, "kind"), *src = json_str(record, "src"), *obj = json_str(record, "obj");
-	struct m_record r = { .r = record, .src = src ? src : "", .obj = obj ? obj : "", .agent = "",
-		              .life = (unsigned)json_int(record, "life", 0), .t = json_u64(record, "t", 0), .rec = m->n_recs };
+	struct m_record r = { .r = record,
+			      .src = src ? src : "",
+			      .obj = obj ? obj : "",
+			      .agent = "",
+			      .life = (unsigned)json_int(record, "life", 0),
+			      .t = json_u64(record, "t", 0),
+			      .rec = m->n_recs };
 
 	m->n_recs++;
 	if (!kind || m->err)
@@ -494,10 +539,15 @@ static void objects_of_plan(struct model *m)
 			m->qps.n -= qp ? 1 : 0;
 			continue;
 		}
-		*qp = (struct m_qp){ .name = m_intern(m, name), .agent = m_intern(m, json_str(o, "agent")),
-			             .pair = m_intern(m, json_str(o, "pair")), .peer = m_intern(m, json_str(o, "peer")),
-			             .type = m_intern(m, json_str(o, "type")), .plan = o, .state = "", .state_rec = M_NONE,
-			             .srq = srq ? m_queue_find(m, srq) : M_NONE };
+		*qp = (struct m_qp){ .name = m_intern(m, name),
+				     .agent = m_intern(m, json_str(o, "agent")),
+				     .pair = m_intern(m, json_str(o, "pair")),
+				     .peer = m_intern(m, json_str(o, "peer")),
+				     .type = m_intern(m, json_str(o, "type")),
+				     .plan = o,
+				     .state = "",
+				     .state_rec = M_NONE,
+				     .srq = srq ? m_queue_find(m, srq) : M_NONE };
 		send = queue_new(m, name, ".send", m->qps.n - 1, qp->agent);
 		recv = queue_new(m, name, ".recv", m->qps.n - 1, qp->agent);
 		m->qps.v[m->qps.n - 1].send = send;
@@ -540,7 +590,8 @@ static void strings_free(struct strings *strings)
 
 	if (!strings)
 		return;
-	HASH_ITER(hh, strings->head, s, next) {
+	HASH_ITER(hh, strings->head, s, next)
+	{
 		HASH_DEL(strings->head, s);
 		free(s);
 	}

@@ -17,8 +17,8 @@ struct model;
 enum expect_state {
 	EXPECT_INVALID,
 	EXPECT_PENDING,
-	EXPECT_MET,      /* holds; for one with `for`: holds so far */
-	EXPECT_BROKEN,   /* can no longer hold */
+	EXPECT_MET,    /* holds; for one with `for`: holds so far */
+	EXPECT_BROKEN, /* can no longer hold */
 	NUM_EXPECT_STATES,
 };
 
@@ -37,11 +37,11 @@ enum expect_state model_expect(struct model *m, const json_t *step, uint64_t now
 void model_settle(struct model *m, const json_t *step);
 /* What a pending expectation needs next that only asking gives: any of these is true when the step speaks of it. */
 struct model_needs {
-	bool state;    /* query the QPs in `at` */
+	bool state; /* query the QPs in `at` */
 	bool counter;
-	bool payload;  /* verify the named post or traffic */
-	bool packets;  /* have the wire hand over what it has seen */
-	bool hits;     /* ask the named fault for its evidence */
+	bool payload; /* verify the named post or traffic */
+	bool packets; /* have the wire hand over what it has seen */
+	bool hits;    /* ask the named fault for its evidence */
 };
 struct model_needs model_expect_needs(const json_t *step);
 /* WRs of a QP that have no end yet (both queues). */

@@ -45,22 +45,22 @@ uint32_t seq_set_size(const struct seq_set *s);
 /* One run of a step: `repeat` makes several of the same step. */
 struct m_inst {
 	int step;
-	const char *iter;      /* "" outside of repeat */
-	const json_t *plan;    /* borrowed; NULL for 0 and -1 */
+	const char *iter;   /* "" outside of repeat */
+	const json_t *plan; /* borrowed; NULL for 0 and -1 */
 	uint64_t begin_t, end_t;
 	size_t begin_rec, end_rec; /* M_NONE: not seen */
-	const char *outcome;   /* "" until it ended */
+	const char *outcome;       /* "" until it ended */
 	const char *text;
 };
 
 struct m_post {
 	const char *as, *op, *by, *traffic, *obj;
-	size_t queue;          /* index; M_NONE for an unknown object */
+	size_t queue; /* index; M_NONE for an unknown object */
 	unsigned life;
 	int64_t tag;
-	uint32_t first, last;  /* sequence; only when accepted */
+	uint32_t first, last; /* sequence; only when accepted */
 	unsigned asked, accepted;
-	int err, bad;          /* bad: -1 when absent */
+	int err, bad; /* bad: -1 when absent */
 	bool signaled, kept_back;
 	uint64_t size, t, t_last;
 	size_t inst, rec;
@@ -68,18 +68,18 @@ struct m_post {
 
 /* One CQE, or a run of them that a traffic took. */
 struct m_comp {
-	size_t qp;             /* the QP that used it */
-	size_t queue;          /* M_NONE: its wr_id is of no queue */
+	size_t qp;    /* the QP that used it */
+	size_t queue; /* M_NONE: its wr_id is of no queue */
 	const char *obj, *status, *traffic, *cq;
-	unsigned life;         /* of the wr_id */
-	unsigned qp_life;      /* of the QP that used it */
+	unsigned life;    /* of the wr_id */
+	unsigned qp_life; /* of the QP that used it */
 	uint32_t seq, count;
 	bool success, recv, marker;
-	uint32_t twice;        /* how many of them came before */
-	bool late;             /* its life was over */
+	uint32_t twice; /* how many of them came before */
+	bool late;      /* its life was over */
 	uint64_t t, t_last;
 	size_t inst, rec;
-	size_t taken;          /* 1 + instance of the expectation that took it; 0: none */
+	size_t taken;            /* 1 + instance of the expectation that took it; 0: none */
 	const json_t *deviation; /* profile entry by which it was taken */
 };
 
@@ -87,7 +87,7 @@ struct m_state {
 	size_t qp;
 	unsigned life;
 	const char *asked, *old, *new_, *by; /* asked "" for a query */
-	json_t *queried;       /* NULL when nothing was */
+	json_t *queried;                     /* NULL when nothing was */
 	int err;
 	uint64_t t;
 	size_t inst, rec;
@@ -118,10 +118,10 @@ struct m_payload {
 
 struct m_fault {
 	const char *as, *name, *detection, *blast;
-	const json_t *at;      /* borrowed from rec_ref */
-	json_t *rec_ref;       /* newest record */
-	json_t *evidence;      /* newest, NULL when none was given */
-	const char *why;       /* it did not fire; NULL */
+	const json_t *at; /* borrowed from rec_ref */
+	json_t *rec_ref;  /* newest record */
+	json_t *evidence; /* newest, NULL when none was given */
+	const char *why;  /* it did not fire; NULL */
 	bool injected, fired, not_fired, cleared;
 	uint64_t inject_t, clear_t;
 	size_t inst, rec, clear_rec;
@@ -136,14 +136,14 @@ struct m_recover {
 
 /* A packet that came by the wire, or a run of like ones with consecutive PSNs. */
 struct m_packet {
-	size_t qp;             /* that sent it; M_NONE: of no connection */
-	bool known;            /* of a connection: psn is relative to its requester's first */
+	size_t qp;  /* that sent it; M_NONE: of no connection */
+	bool known; /* of a connection: psn is relative to its requester's first */
 	const char *pair, *from, *class_, *opcode, *fate;
-	unsigned life;         /* of the connection */
+	unsigned life; /* of the connection */
 	int64_t size, psn, transmission, count, n, dest_qpn;
-	int syndrome;          /* -1: none */
-	bool late;             /* no arrival: kept, copied or forged before */
-	bool touched;          /* by a rule */
+	int syndrome; /* -1: none */
+	bool late;    /* no arrival: kept, copied or forged before */
+	bool touched; /* by a rule */
 	uint64_t t, t_last;
 	size_t inst, rec;
 };
@@ -155,7 +155,7 @@ struct m_connection {
 	struct m_connection_end {
 		size_t qp;
 		int64_t qpn;
-		unsigned life;     /* of the QP */
+		unsigned life; /* of the QP */
 	} end[2];
 	uint64_t t;
 	size_t rec;
@@ -173,7 +173,7 @@ struct m_life {
 	unsigned life;
 	uint32_t accepted, posted; /* posted: highest sequence + 1 */
 	struct seq_set ended;
-	uint32_t last_ended;   /* highest sequence that ended */
+	uint32_t last_ended; /* highest sequence that ended */
 	bool any_ended;
 	bool over, open;
 	size_t begin_rec;
@@ -182,46 +182,46 @@ struct m_life {
 	const char *over_why, *open_why;
 	uint32_t order_breaks;
 	size_t order_rec;
-	size_t first_error;    /* index of a completion, M_NONE */
+	size_t first_error; /* index of a completion, M_NONE */
 };
 
 struct m_queue {
 	const char *name;
-	size_t qp;             /* M_NONE for an SRQ */
+	size_t qp; /* M_NONE for an SRQ */
 	bool send, srq;
 	bool numbered;
 	unsigned number;
 	const char *agent;
 	VEC(struct m_life) lives;
-	VEC(size_t) posts;     /* that were accepted, by life and first sequence */
-	uint64_t last_t;       /* newest completion */
+	VEC(size_t) posts; /* that were accepted, by life and first sequence */
+	uint64_t last_t;   /* newest completion */
 };
 
 struct m_qp {
 	const char *name, *agent, *pair, *peer, *type;
 	const json_t *plan;
-	unsigned life;         /* 0: none yet */
+	unsigned life; /* 0: none yet */
 	bool exists;
-	const char *state;     /* "" until known */
+	const char *state; /* "" until known */
 	uint64_t state_t, state_since;
-	size_t state_rec;      /* M_NONE */
-	json_t *queried;       /* newest; NULL */
+	size_t state_rec;       /* M_NONE */
+	json_t *queried;        /* newest; NULL */
 	size_t send, recv, srq; /* queues; recv M_NONE with an SRQ */
 };
 
 struct model {
 	const json_t *plan;
 	const struct profile *profile;
-	int err;               /* -ENOMEM: the model is not to be believed */
+	int err; /* -ENOMEM: the model is not to be believed */
 	size_t n_recs;
 	uint64_t first_t, last_t, late_max_ns, clock_bound_ns;
 	const char *kernel;
-	bool ended;            /* the controller's last word was there */
-	unsigned odd;          /* records that contradict themselves; what they say was not used */
-	bool several_clocks;   /* records of different clock domains: times compare within one only */
+	bool ended;          /* the controller's last word was there */
+	unsigned odd;        /* records that contradict themselves; what they say was not used */
+	bool several_clocks; /* records of different clock domains: times compare within one only */
 	const char *clk;
 	VEC(struct m_inst) insts;
-	size_t inst;           /* current */
+	size_t inst; /* current */
 	VEC(struct m_qp) qps;
 	VEC(struct m_queue) queues;
 	VEC(struct m_post) posts;
@@ -235,11 +235,11 @@ struct model {
 	VEC(struct m_packet) packets;
 	VEC(struct m_connection) connections;
 	VEC(struct m_kept) kept;
-	VEC(size_t) allows;    /* instances of `allow` steps that ran */
-	json_t *values;        /* object -> what verbs returned and queries said, caps flattened */
+	VEC(size_t) allows;                 /* instances of `allow` steps that ran */
+	json_t *values;                     /* object -> what verbs returned and queries said, caps flattened */
 	json_t *counter_base, *counter_now; /* dev -> values */
-	json_t *counter_rec;   /* dev -> record number */
-	json_t *used;          /* profile entry id -> {"deviated":n,"specified":n,"step":n} */
+	json_t *counter_rec;                /* dev -> record number */
+	json_t *used;                       /* profile entry id -> {"deviated":n,"specified":n,"step":n} */
 	struct strings *strings;
 };
 
@@ -255,7 +255,7 @@ const struct m_life *m_queue_life(const struct model *m, size_t queue); /* newes
 /* How the WRs of a life of a queue stand. in_flight includes those of an open queue. */
 struct m_account {
 	uint32_t accepted, completed, retired, discarded, in_srq, in_flight;
-	uint32_t awaited;      /* of in_flight: a completion must come for them */
+	uint32_t awaited; /* of in_flight: a completion must come for them */
 };
 struct m_account m_account_life(const struct model *m, size_t queue, const struct m_life *l, bool traffic_too);
 /* The same for one post. */
@@ -265,10 +265,10 @@ bool m_post_signaled(const struct model *m, const struct m_post *p);
 /* What a name in `at` means. */
 enum m_side { M_SIDE_QP, M_SIDE_SEND, M_SIDE_RECV };
 struct m_end {
-	size_t qp;             /* M_NONE: another object */
+	size_t qp; /* M_NONE: another object */
 	enum m_side side;
-	unsigned life;         /* 0: the current one */
-	const char *obj;       /* borrowed, without a `cq.` or `srq.` prefix */
+	unsigned life;   /* 0: the current one */
+	const char *obj; /* borrowed, without a `cq.` or `srq.` prefix */
 };
 struct m_end m_end_of(const struct model *m, const char *text);
 /* Does an event on obj belong to this end: the QP, its CQs, its SRQ, its device? */
@@ -314,13 +314,13 @@ unsigned m_connection_of(const struct model *m, size_t qp, unsigned qp_life);
 
 /* Profile entries against what is at hand (profile_match.c). */
 struct m_match {
-	const char *spec;      /* the status that the specification wants, or NULL */
-	const char *event;     /* the event, or NULL */
-	const char *state;     /* the QP state, or NULL */
-	const char *returns;   /* what a verb returns, or NULL */
-	const char *refused;   /* the errno of a post that was refused and completed all the same, or NULL */
+	const char *spec;    /* the status that the specification wants, or NULL */
+	const char *event;   /* the event, or NULL */
+	const char *state;   /* the QP state, or NULL */
+	const char *returns; /* what a verb returns, or NULL */
+	const char *refused; /* the errno of a post that was refused and completed all the same, or NULL */
 	size_t qp;
-	unsigned life;         /* 0: the current one */
+	unsigned life; /* 0: the current one */
 	bool recv;
 	const struct m_post *post; /* NULL when unknown */
 	size_t rec;

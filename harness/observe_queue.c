@@ -269,14 +269,25 @@ void m_on_post(struct model *m, const struct m_record *r)
 		m->err = -ENOMEM;
 		return;
 	}
-	*p = (struct m_post){ .as = m_intern(m, json_str(r->r, "as")), .op = m_intern(m, op), .by = m_intern(m, json_str(r->r, "by")),
-		              .traffic = m_intern(m, json_str(r->r, "traffic")), .obj = m_intern(m, r->obj), .queue = queue,
-		              .life = r->life, .tag = json_int(r->r, "tag", 0), .asked = (unsigned)json_int(r->r, "count", 1),
-		              .accepted = (unsigned)json_int(r->r, "accepted", 0), .err = (int)json_int(r->r, "errno", 0),
-		              .bad = (int)json_int(r->r, "bad", -1), .signaled = json_bool(r->r, "signaled", true),
-		              .kept_back = json_bool(r->r, "kept_back", false) || json_int(r->r, "kept_back", 0) > 0,
-		              .size = json_u64(r->r, "size", 0), .t = r->t, .t_last = json_u64(r->r, "t_last", r->t),
-		              .inst = r->inst, .rec = r->rec };
+	*p = (struct m_post){ .as = m_intern(m, json_str(r->r, "as")),
+			      .op = m_intern(m, op),
+			      .by = m_intern(m, json_str(r->r, "by")),
+			      .traffic = m_intern(m, json_str(r->r, "traffic")),
+			      .obj = m_intern(m, r->obj),
+			      .queue = queue,
+			      .life = r->life,
+			      .tag = json_int(r->r, "tag", 0),
+			      .asked = (unsigned)json_int(r->r, "count", 1),
+			      .accepted = (unsigned)json_int(r->r, "accepted", 0),
+			      .err = (int)json_int(r->r, "errno", 0),
+			      .bad = (int)json_int(r->r, "bad", -1),
+			      .signaled = json_bool(r->r, "signaled", true),
+			      .kept_back = json_bool(r->r, "kept_back", false) || json_int(r->r, "kept_back", 0) > 0,
+			      .size = json_u64(r->r, "size", 0),
+			      .t = r->t,
+			      .t_last = json_u64(r->r, "t_last", r->t),
+			      .inst = r->inst,
+			      .rec = r->rec };
 	if (!p->accepted || queue == M_NONE || !json_object_get(r->r, "first")) {
 		p->accepted = 0;
 		return;
@@ -344,9 +355,15 @@ void m_on_wc(struct model *m, const struct m_record *r)
 {
 	struct wrid first = wrid_decode(json_u64(r->r, "first", 0));
 	const char *status = json_str(r->r, "status"), *opcode = json_str(r->r, "opcode");
-	struct m_comp c = { .obj = m_intern(m, r->obj), .status = m_intern(m, status), .cq = m_intern(m, json_str(r->r, "cq")),
-		            .traffic = m_intern(m, json_str(r->r, "traffic")), .seq = first.seq, .t = r->t,
-		            .t_last = json_u64(r->r, "t_last", r->t), .inst = r->inst, .rec = r->rec };
+	struct m_comp c = { .obj = m_intern(m, r->obj),
+			    .status = m_intern(m, status),
+			    .cq = m_intern(m, json_str(r->r, "cq")),
+			    .traffic = m_intern(m, json_str(r->r, "traffic")),
+			    .seq = first.seq,
+			    .t = r->t,
+			    .t_last = json_u64(r->r, "t_last", r->t),
+			    .inst = r->inst,
+			    .rec = r->rec };
 	uint64_t count = json_u64(r->r, "count", 1);
 	size_t named;
 
@@ -361,8 +378,8 @@ void m_on_wc(struct model *m, const struct m_record *r)
 	c.queue = strcmp(r->obj, "?") ? queue_numbered(m, r->agent, first.queue) : M_NONE;
 	if (c.queue == M_NONE)
 		c.queue = named;
-	c.qp = named != M_NONE && m->queues.v[named].qp != M_NONE ? m->queues.v[named].qp :
-	                                                            qp_numbered(m, r->agent, json_int(r->r, "qpn", 0));
+	c.qp = named != M_NONE && m->queues.v[named].qp != M_NONE ? m->queues.v[named].qp
+								  : qp_numbered(m, r->agent, json_int(r->r, "qpn", 0));
 	if (c.queue != M_NONE) {
 		c.recv = !m->queues.v[c.queue].send;
 		if (m->queues.v[c.queue].srq)

@@ -145,7 +145,7 @@ enum packet_kind packet_decode(const uint8_t *frame, size_t len, struct packet *
 
 void packet_addresses(const uint8_t *frame, const struct packet *p, uint8_t ret_src[16], uint8_t ret_dst[16])
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	const uint8_t *ip = frame + p->l3;
 
 	if (p->v6) {

@@ -12,7 +12,7 @@
 
 static bool is_mapped(const uint8_t a[16])
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
 	return !memcmp(a, mapped, sizeof mapped);
 }

@@ -174,11 +174,31 @@ static const uint8_t addr6_a[16] = { 0xfe, 0x80, [15] = 1 }, addr6_b[16] = { 0xf
 static struct packet_spec spec_of(const struct packet_opcode *op, bool v6, unsigned tags, size_t payload)
 {
 	struct packet_spec s = {
-		.dmac = { 2, 0, 0, 0, 0, 2 }, .smac = { 2, 0, 0, 0, 0, 1 }, .n_tags = (uint8_t)tags, .tags = { 0x2005, 7 },
-		.tos = 2, .opcode = op->value, .solicited = true, .ack_req = true, .pkey = 0x8001, .dest_qp = 0x123456, .psn = 0xfffffe,
-		.qkey = 0x11111111, .src_qp = 0x654321, .va = 0x1122334455667788, .rkey = 0xa1b2c3d4, .length = 0x10000,
-		.swap = 0xfeedfacecafebeef, .compare = 0x0123456789abcdef, .syndrome = 0x1f, .msn = 0x7abcde, .original = 0x5555aaaa5555aaaa,
-		.imm = 0x01020304, .inv_rkey = 0x0a0b0c0d, .xrc_srq = 0x33, .payload_bytes = op->payload ? payload : 0,
+		.dmac = { 2, 0, 0, 0, 0, 2 },
+		.smac = { 2, 0, 0, 0, 0, 1 },
+		.n_tags = (uint8_t)tags,
+		.tags = { 0x2005, 7 },
+		.tos = 2,
+		.opcode = op->value,
+		.solicited = true,
+		.ack_req = true,
+		.pkey = 0x8001,
+		.dest_qp = 0x123456,
+		.psn = 0xfffffe,
+		.qkey = 0x11111111,
+		.src_qp = 0x654321,
+		.va = 0x1122334455667788,
+		.rkey = 0xa1b2c3d4,
+		.length = 0x10000,
+		.swap = 0xfeedfacecafebeef,
+		.compare = 0x0123456789abcdef,
+		.syndrome = 0x1f,
+		.msn = 0x7abcde,
+		.original = 0x5555aaaa5555aaaa,
+		.imm = 0x01020304,
+		.inv_rkey = 0x0a0b0c0d,
+		.xrc_srq = 0x33,
+		.payload_bytes = op->payload ? payload : 0,
 	};
 
 	memcpy(s.src, v6 ? addr6_a : addr_a, 16);
@@ -194,8 +214,9 @@ static void check_spec(const struct packet_opcode *op, const struct packet_spec 
 		size_t bytes;
 	} rows[] = {
 #define ROW(f, m) { f, offsetof(struct packet_spec, m), sizeof(((struct packet_spec *)0)->m) }
-		ROW("qkey", qkey), ROW("src_qp", src_qp), ROW("va", va), ROW("length", length), ROW("swap", swap), ROW("compare", compare),
-		ROW("syndrome", syndrome), ROW("msn", msn), ROW("original", original), ROW("imm", imm), ROW("xrc_srq", xrc_srq),
+		ROW("qkey", qkey),       ROW("src_qp", src_qp),     ROW("va", va),   ROW("length", length),     ROW("swap", swap),
+		ROW("compare", compare), ROW("syndrome", syndrome), ROW("msn", msn), ROW("original", original), ROW("imm", imm),
+		ROW("xrc_srq", xrc_srq),
 #undef ROW
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -281,8 +302,9 @@ static void test_syndromes(void)
 		uint8_t syndrome;
 		enum packet_class class;
 	} rows[] = {
-		{ 0x00, PACKET_CLASS_ACK },     { 0x1f, PACKET_CLASS_ACK }, { 0x20, PACKET_CLASS_RNR_NAK }, { 0x3f, PACKET_CLASS_RNR_NAK },
-		{ 0x40, PACKET_CLASS_NAK },     { 0x60, PACKET_CLASS_NAK }, { 0x63, PACKET_CLASS_NAK },     { 0x7f, PACKET_CLASS_NAK },
+		{ 0x00, PACKET_CLASS_ACK },     { 0x1f, PACKET_CLASS_ACK }, { 0x20, PACKET_CLASS_RNR_NAK },
+		{ 0x3f, PACKET_CLASS_RNR_NAK }, { 0x40, PACKET_CLASS_NAK }, { 0x60, PACKET_CLASS_NAK },
+		{ 0x63, PACKET_CLASS_NAK },     { 0x7f, PACKET_CLASS_NAK },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct packet_spec s = spec_of(packet_opcode_by_name("RC_ACKNOWLEDGE"), false, 0, 0);
@@ -434,8 +456,15 @@ static void test_psn_diff(void)
 		uint32_t psn, from;
 		int32_t diff;
 	} rows[] = {
-		{ 0, 0, 0 }, { 0, 0xffffff, 1 }, { 0xffffff, 0, -1 }, { 5, 0xfffffb, 10 }, { 0x7fffff, 0, 0x7fffff },
-		{ 0x800000, 0, -0x800000 }, { 0x800000, 0x7fffff, 1 }, { 0x000000, 0x800000, -0x800000 }, { 0xfffffb, 5, -10 },
+		{ 0, 0, 0 },
+		{ 0, 0xffffff, 1 },
+		{ 0xffffff, 0, -1 },
+		{ 5, 0xfffffb, 10 },
+		{ 0x7fffff, 0, 0x7fffff },
+		{ 0x800000, 0, -0x800000 },
+		{ 0x800000, 0x7fffff, 1 },
+		{ 0x000000, 0x800000, -0x800000 },
+		{ 0xfffffb, 5, -10 },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		ROW_ASSERT(packet_psn_diff(rows[i].psn, rows[i].from) == rows[i].diff, "%06x - %06x", rows[i].psn, rows[i].from);

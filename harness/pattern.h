@@ -11,16 +11,16 @@
 
 struct pattern {
 	uint64_t seed;
-	uint32_t tag;    /* 0 is the background that is there before anything arrives */
-	uint64_t index;  /* message number; ignored for tag 0 */
+	uint32_t tag;   /* 0 is the background that is there before anything arrives */
+	uint64_t index; /* message number; ignored for tag 0 */
 };
 
 enum pattern_seen {
 	PATTERN_INVALID,
-	PATTERN_INTACT,   /* every byte */
-	PATTERN_ABSENT,   /* the background, every byte */
-	PATTERN_PARTIAL,  /* some 8-byte words are the message's, some are not */
-	PATTERN_STALE,    /* none is the message's and it is no background */
+	PATTERN_INTACT,  /* every byte */
+	PATTERN_ABSENT,  /* the background, every byte */
+	PATTERN_PARTIAL, /* some 8-byte words are the message's, some are not */
+	PATTERN_STALE,   /* none is the message's and it is no background */
 	NUM_PATTERN_SEEN,
 };
 

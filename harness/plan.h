@@ -44,10 +44,10 @@ extern const char *const detection_names[NUM_DETECTIONS]; /* "local" "nak" "seq-
 #define WINDOW_AT_ONCE_NS 250000000ULL
 
 struct window {
-	uint64_t low_ns;   /* not earlier than this */
-	uint64_t high_ns;  /* not later; UINT64_MAX: no bound */
-	bool high_warns;   /* beyond high is a warning only (rnr) */
-	bool never;        /* timeout 0, rnr_retry 7: it cannot come */
+	uint64_t low_ns;  /* not earlier than this */
+	uint64_t high_ns; /* not later; UINT64_MAX: no bound */
+	bool high_warns;  /* beyond high is a warning only (rnr) */
+	bool never;       /* timeout 0, rnr_retry 7: it cannot come */
 };
 
 /* attr: the requester's queried or planned attributes (timeout, retry_cnt, rnr_retry), peer_attr the responder's

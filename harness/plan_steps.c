@@ -193,14 +193,16 @@ static bool all_read(const struct planner *p, const json_t *pairs)
 	size_t i;
 
 	json_array_foreach(p->qps, i, qp)
-		if (json_array_has(pairs, json_str(qp, "pair")) && strcmp(json_str(qp, "type"), "RC") && strcmp(json_str(qp, "type"), "XRC"))
+		if (json_array_has(pairs, json_str(qp, "pair")) && strcmp(json_str(qp, "type"), "RC") &&
+		    strcmp(json_str(qp, "type"), "XRC"))
 			return false;
 	return true;
 }
 
 static void traffic_defaults(struct planner *p, json_t *traffic, const json_t *pairs, int messages)
 {
-	set_default(traffic, "ops", all_read(p, pairs) ? json_pack("[s,s,s]", "SEND", "WRITE", "READ") : json_pack("[s,s]", "SEND", "WRITE"));
+	set_default(traffic, "ops",
+		    all_read(p, pairs) ? json_pack("[s,s,s]", "SEND", "WRITE", "READ") : json_pack("[s,s]", "SEND", "WRITE"));
 	set_default(traffic, "size", json_integer(PLAN_TRAFFIC_BYTES));
 	set_default(traffic, "depth", json_integer(PLAN_TRAFFIC_DEPTH));
 	set_default(traffic, "messages", json_integer(messages));

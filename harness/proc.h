@@ -14,10 +14,10 @@
 #include "error.h"
 
 struct proc {
-	pid_t pid;       /* 0: none */
-	int pidfd;       /* -1: none */
-	int in, out;     /* our ends: write to in, read from out; -1: none */
-	int status;      /* wait status once `ended` */
+	pid_t pid;   /* 0: none */
+	int pidfd;   /* -1: none */
+	int in, out; /* our ends: write to in, read from out; -1: none */
+	int status;  /* wait status once `ended` */
 	bool ended;
 };
 

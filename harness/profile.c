@@ -20,14 +20,24 @@ struct reader {
 	size_t len;
 };
 
-enum value_kind { VALUE_INVALID, VALUE_TEXT, VALUE_NAME, VALUE_NAMES, VALUE_ENUM, VALUE_INT, VALUE_DURATION, VALUE_TEXTS, VALUE_MAP };
+enum value_kind {
+	VALUE_INVALID,
+	VALUE_TEXT,
+	VALUE_NAME,
+	VALUE_NAMES,
+	VALUE_ENUM,
+	VALUE_INT,
+	VALUE_DURATION,
+	VALUE_TEXTS,
+	VALUE_MAP
+};
 
 struct field {
 	const char *key;
 	enum value_kind kind;
 	const struct name_table *names;
 	const char *const *values;
-	const struct field *sub;  /* VALUE_MAP */
+	const struct field *sub; /* VALUE_MAP */
 	bool required;
 };
 
@@ -39,7 +49,8 @@ static const char *const wrong_keys[] = { "wrong", "old", NULL };
 static const char *const checks[] = { "unexpected", "ledger", "cause-first", "state", "payload", "time", NULL };
 
 #define VALUES 5
-/* Everything that narrows an entry. `spec`, `event`, `state` and `returns` (of a verb) are the value that the specification wants. */
+/* Everything that narrows an entry. `spec`, `event`, `state` and `returns` (of a verb) are the value that the specification wants.
+ */
 static const struct field when_fields[] = {
 	{ .key = "spec", .kind = VALUE_NAME, .names = &names_status },
 	{ .key = "event", .kind = VALUE_NAME, .names = &names_event },
@@ -52,8 +63,8 @@ static const struct field when_fields[] = {
 	{ .key = "type", .kind = VALUE_NAME, .names = &names_qp_type },
 	{ .key = "detection", .kind = VALUE_ENUM, .values = detections },
 	{ .key = "fault", .kind = VALUE_TEXT },
-	{ .key = "with", .kind = VALUE_TEXT },                         /* an argument that the fault was given */
-	{ .key = "psn", .kind = VALUE_ENUM, .values = psn_halves },   /* where the QP's own sq_psn lies */
+	{ .key = "with", .kind = VALUE_TEXT },                      /* an argument that the fault was given */
+	{ .key = "psn", .kind = VALUE_ENUM, .values = psn_halves }, /* where the QP's own sq_psn lies */
 	{ .key = "lkey", .kind = VALUE_ENUM, .values = wrong_keys },
 	{ .key = "rkey", .kind = VALUE_ENUM, .values = wrong_keys },
 	{ .key = "retry_cnt", .kind = VALUE_INT },
@@ -86,7 +97,7 @@ static const struct field timing_fields[] = {
 };
 
 __attribute__((format(printf, 4, 5))) static void complain(struct reader *r, const struct ynode *n, const char *hint,
-                                                           const char *fmt, ...)
+							   const char *fmt, ...)
 {
 	struct diag_at at = { .path = r->path, .source = r->source, .source_len = r->len, .span = n ? (unsigned)n->span : 1 };
 	char text[512];
@@ -234,7 +245,8 @@ static void check_entry(struct reader *r, const struct ynode *n, const json_t *e
 		values++;
 	}
 	if (values != 1) {
-		complain(r, n, "spec, event, state, returns or refused", "`when` names exactly one value that the specification wants, not %d", values);
+		complain(r, n, "spec, event, state, returns or refused",
+			 "`when` names exactly one value that the specification wants, not %d", values);
 		return;
 	}
 	if (!device || !spec)

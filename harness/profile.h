@@ -3,8 +3,9 @@
  * Documented deviations of a provider from the specification: scenarios/profiles/<provider>.yaml.
  * An entry excuses one value by one other value, and only where a run has `seen` it.
  *
- * Fields of an entry: id, provider, kernel {from, before}, seen [kernel releases], when {spec, queue, event, at, op, detection, ... (profile.c: when_fields)},
- * device (a status, `none`, or an event), waives [cause-first ...], source, note. Unknown keys are refused.
+ * Fields of an entry: id, provider, kernel {from, before}, seen [kernel releases], when {spec, queue, event, at, op, detection, ...
+ * (profile.c: when_fields)}, device (a status, `none`, or an event), waives [cause-first ...], source, note. Unknown keys are
+ * refused.
  */
 #ifndef QD_PROFILE_H
 #define QD_PROFILE_H
@@ -17,9 +18,9 @@
 
 struct profile {
 	char *provider;
-	char *kernel;      /* uname -r of what ran */
-	json_t *entries;   /* array of entry objects, normalised; timing{} beside them */
-	json_t *timing;    /* floors, granularity, adaptive schemes; may be NULL */
+	char *kernel;    /* uname -r of what ran */
+	json_t *entries; /* array of entry objects, normalised; timing{} beside them */
+	json_t *timing;  /* floors, granularity, adaptive schemes; may be NULL */
 };
 
 int profile_load(const char *path, const char *kernel, struct profile *ret, struct diag *d, struct error *e);

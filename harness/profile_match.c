@@ -46,8 +46,8 @@ static bool has_argument(const json_t *args, const char *with)
 		json_object_foreach(value, key, member) {
 			const char *want = with + len + 1 + key_len;
 
-			if (strlen(key) == key_len && !memcmp(key, with + len + 1, key_len) && *want == '=' && json_is_string(member) &&
-			    !strcmp(json_string_value(member), want + 1))
+			if (strlen(key) == key_len && !memcmp(key, with + len + 1, key_len) && *want == '=' &&
+			    json_is_string(member) && !strcmp(json_string_value(member), want + 1))
 				return true;
 		}
 	}
@@ -107,7 +107,8 @@ bool m_profile_applies(const struct model *m, const json_t *entry, const struct 
 		return false;
 	if (!is(when, "lkey", json_str(step, "lkey")) || !is(when, "rkey", json_str(step, "rkey")))
 		return false;
-	return fault_is(m, what, when) && psn_is(q, when) && attr_is(m, what->qp, when, "retry_cnt") && attr_is(m, what->qp, when, "rnr_retry");
+	return fault_is(m, what, when) && psn_is(q, when) && attr_is(m, what->qp, when, "retry_cnt") &&
+	       attr_is(m, what->qp, when, "rnr_retry");
 }
 
 const json_t *m_profile_excuse(const struct model *m, const struct m_match *what, const char *device, bool *ret_seen)

@@ -10,7 +10,8 @@
 #include "test.h"
 
 #define ENTRY                                                                                                                      \
-	"- id: x\n  provider: rxe\n  seen: [6.1.0-57-amd64]\n  when: { spec: LOC_PROT_ERR, queue: send }\n  device: WR_FLUSH_ERR\n"    \
+	"- id: x\n  provider: rxe\n  seen: [6.1.0-57-amd64]\n  when: { spec: LOC_PROT_ERR, queue: send }\n  device: "              \
+	"WR_FLUSH_ERR\n"                                                                                                           \
 	"  source: s\n"
 
 static int load(const char *text, const char *kernel, struct profile *ret, struct diag *d)
@@ -35,17 +36,27 @@ static const struct {
 	{ "provider: rxe\nrules: []\n", "unknown key `rules`" },
 	{ "- id: x\n  provider: rxe\n  seen: []\n  device: SUCCESS\n  source: s\n", "needs `when`" },
 	{ "- id: x\n  provider: rxe\n  when: { spec: SUCCESS }\n  device: FATAL_ERR\n  source: s\n", "needs `seen`" },
-	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { queue: send }\n  device: FATAL_ERR\n  source: s\n", "exactly one value" },
-	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { spec: LOC_PROT_ERR, event: CQ_ERR }\n  device: none\n  source: s\n", "exactly one value" },
+	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { queue: send }\n  device: FATAL_ERR\n  source: s\n",
+	  "exactly one value" },
+	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { spec: LOC_PROT_ERR, event: CQ_ERR }\n  device: none\n  source: s\n",
+	  "exactly one value" },
 	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { spec: '*' }\n  device: FATAL_ERR\n  source: s\n", "`*` is no" },
-	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { spec: [LOC_PROT_ERR, LOC_LEN_ERR] }\n  device: FATAL_ERR\n  source: s\n", "takes one value" },
+	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { spec: [LOC_PROT_ERR, LOC_LEN_ERR] }\n  device: FATAL_ERR\n  source: s\n",
+	  "takes one value" },
 	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { spec: LOC_PROT_ERR }\n  device: '*'\n  source: s\n", "`*` is no" },
-	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { spec: LOC_PROT_ERR }\n  device: LOC_PROT_ERR\n  source: s\n", "nothing to excuse" },
-	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { event: CQ_ERR }\n  device: LOC_PROT_ERR\n  source: s\n", "`LOC_PROT_ERR` is no" },
-	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { spec: LOC_PROT_ERROR }\n  device: none\n  source: s\n", "`LOC_PROT_ERROR` is no" },
-	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { spec: LOC_PROT_ERR, queue: both }\n  device: none\n  source: s\n", "does not know `both`" },
-	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { spec: LOC_PROT_ERR }\n  device: none\n  waives: everything\n  source: s\n", "does not know `everything`" },
-	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { returns: ENOMEM }\n  device: SUCCESS\n  source: s\n", "`SUCCESS` is no" },
+	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { spec: LOC_PROT_ERR }\n  device: LOC_PROT_ERR\n  source: s\n",
+	  "nothing to excuse" },
+	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { event: CQ_ERR }\n  device: LOC_PROT_ERR\n  source: s\n",
+	  "`LOC_PROT_ERR` is no" },
+	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { spec: LOC_PROT_ERROR }\n  device: none\n  source: s\n",
+	  "`LOC_PROT_ERROR` is no" },
+	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { spec: LOC_PROT_ERR, queue: both }\n  device: none\n  source: s\n",
+	  "does not know `both`" },
+	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { spec: LOC_PROT_ERR }\n  device: none\n  waives: everything\n  source: "
+	  "s\n",
+	  "does not know `everything`" },
+	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { returns: ENOMEM }\n  device: SUCCESS\n  source: s\n",
+	  "`SUCCESS` is no" },
 	{ ENTRY ENTRY, "there twice" },
 	{ "provider: rxe\ntiming: { granularity: 4 parsecs }\n", "takes a duration" },
 	{ "provider: rxe\ndeviations: { a: b }\n", "a list of entries" },
@@ -59,7 +70,8 @@ static void test_mistakes(void)
 		struct diag d = { .text = NULL };
 		int rc = load(mistakes[i].text, "6.1.0-57-amd64", &p, &d);
 
-		ROW_ASSERT(rc < 0 && d.errors && d.text && strstr(d.text, mistakes[i].says), "row %zu: %d, %s", i, rc, d.text ? d.text : "nothing said");
+		ROW_ASSERT(rc < 0 && d.errors && d.text && strstr(d.text, mistakes[i].says), "row %zu: %d, %s", i, rc,
+			   d.text ? d.text : "nothing said");
 		if (!rc)
 			profile_release(&p);
 		diag_release(&d);
@@ -110,9 +122,15 @@ static const struct {
 	const char *kernel, *from, *before;
 	bool in;
 } ranges[] = {
-	{ "6.1.0-57-amd64", NULL, NULL, true },      { "6.1.0-57-amd64", "v6.1", NULL, true },   { "6.1.0-57-amd64", "v6.4", NULL, false },
-	{ "6.1.0-57-amd64", NULL, "v6.4", true },    { "6.12.115-amd64", NULL, "v6.4", false },  { "6.12.115-amd64", "v6.4", "v6.13", true },
-	{ "6.4.0", NULL, "v6.4", false },            { "7.2.1", "6.4", NULL, true },             { "", NULL, NULL, false },
+	{ "6.1.0-57-amd64", NULL, NULL, true },
+	{ "6.1.0-57-amd64", "v6.1", NULL, true },
+	{ "6.1.0-57-amd64", "v6.4", NULL, false },
+	{ "6.1.0-57-amd64", NULL, "v6.4", true },
+	{ "6.12.115-amd64", NULL, "v6.4", false },
+	{ "6.12.115-amd64", "v6.4", "v6.13", true },
+	{ "6.4.0", NULL, "v6.4", false },
+	{ "7.2.1", "6.4", NULL, true },
+	{ "", NULL, NULL, false },
 };
 
 static void test_ranges(void)
@@ -126,7 +144,7 @@ static void test_ranges(void)
 		if (ranges[i].before)
 			json_object_set_new(kernel, "before", json_string(ranges[i].before));
 		ROW_ASSERT(profile_entry_in_range(&p, entry) == ranges[i].in, "%s from %s before %s", ranges[i].kernel,
-		           ranges[i].from ? ranges[i].from : "-", ranges[i].before ? ranges[i].before : "-");
+			   ranges[i].from ? ranges[i].from : "-", ranges[i].before ? ranges[i].before : "-");
 		json_decref(entry);
 	}
 }
@@ -148,8 +166,8 @@ static void test_own(void)
 			json_array_foreach(json_object_get(entry, "seen"), k, release) {
 				struct profile on = { .kernel = (char *)json_string_value(release) };
 
-				ROW_ASSERT(profile_entry_in_range(&on, entry), "%s was seen on %s, outside its range", json_str(entry, "id"),
-				           json_string_value(release));
+				ROW_ASSERT(profile_entry_in_range(&on, entry), "%s was seen on %s, outside its range",
+					   json_str(entry, "id"), json_string_value(release));
 			}
 		profile_release(&p);
 	}

@@ -41,7 +41,8 @@ void scenario_release(struct scenario *s);
 json_t *scenario_schema(void);
 
 /* Walks dir (or takes a single file) and returns sorted paths of *.yaml, without profiles/. The id of each is its path
- * below the root: root is the nearest parent named `scenarios` (or dir itself, if it is called so), else dir or the file's folder. */
+ * below the root: root is the nearest parent named `scenarios` (or dir itself, if it is called so), else dir or the file's folder.
+ */
 struct scenario_path {
 	char *path;
 	char *id;

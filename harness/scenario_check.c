@@ -139,7 +139,8 @@ static int64_t rounds(const json_t *repeat)
 void check_repeat(struct loader *l, const struct ynode *map, void *out)
 {
 	if (rounds(out) > GRAMMAR_MAX_ROUNDS)
-		complain(l, ynode_get(map, "times"), NULL, "more than %d rounds, with those of the repeats inside", GRAMMAR_MAX_ROUNDS);
+		complain(l, ynode_get(map, "times"), NULL, "more than %d rounds, with those of the repeats inside",
+			 GRAMMAR_MAX_ROUNDS);
 }
 
 void check_poll(struct loader *l, const struct ynode *map, void *out)

@@ -150,7 +150,7 @@ bool grammar_statement(const char *number, bool *ret_applies);
 #define GRAMMAR_MAX_STEPS 4096
 #define GRAMMAR_MAX_NESTING 6
 #define GRAMMAR_MAX_PAIR_COUNT 1024
-#define GRAMMAR_MAX_PAIRS 4096 /* of a file */
+#define GRAMMAR_MAX_PAIRS 4096     /* of a file */
 #define GRAMMAR_MAX_ROUNDS 1000000 /* of all repeats that are nested */
 #define GRAMMAR_MAX_NAME 32
 #define GRAMMAR_MAX_WORK 2000000 /* cases x tokens */

@@ -184,7 +184,8 @@ static const struct {
 	{ "steps:\n  - repeat: { times: 0, steps: [ { connect: } ] }\n", "f:4:22: error: 0 is out of range for `times`" },
 	{ "steps:\n  - repeat: { times: 1001, steps: [ { repeat: { times: 1000, steps: [ { connect: } ] } } ] }\n",
 	  "f:4:22: error: more than 1000000 rounds, with those of the repeats inside" },
-	{ "pairs: { p: { ends: [a, b], count: 1024 }, q: { ends: [a, b], count: 1024 }, r: { ends: [a, b], count: 1024 }, s: { ends: [a, b], "
+	{ "pairs: { p: { ends: [a, b], count: 1024 }, q: { ends: [a, b], count: 1024 }, r: { ends: [a, b], count: 1024 }, s: { "
+	  "ends: [a, b], "
 	  "count: 1024 }, t: { ends: [a, b] } }\nsteps:\n  - connect: { pair: \"*\" }\n",
 	  "f:3:1: error: 4097 pairs of QPs; at most 4096" },
 	{ "steps:\n  - together: [ { connect: } ]\n", "f:4:5: error: `together` is a list of at least two steps" },

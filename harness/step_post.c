@@ -93,7 +93,8 @@ static int remote_key(struct case_run *r, const struct object *qp, const json_t 
 }
 
 /* What a member says of numbers and keys is resolved as for a post of its own. */
-static int resolve_member(struct case_run *r, const struct object *qp, const char *mem, const json_t *place, json_t *m, struct error *e)
+static int resolve_member(struct case_run *r, const struct object *qp, const char *mem, const json_t *place, json_t *m,
+			  struct error *e)
 {
 	const char *op = json_str(m, "op"), *key;
 	json_t *value, *remote;

@@ -11,13 +11,19 @@
 #define LAST_RECORDS 6
 
 const char *const verdict_names[NUM_VERDICTS] = {
-	[VERDICT_INVALID] = "invalid",           [VERDICT_PASS] = "pass", [VERDICT_DEVIATION] = "deviation", [VERDICT_FAIL] = "fail",
-	[VERDICT_INCONCLUSIVE] = "inconclusive", [VERDICT_SKIP] = "skip", [VERDICT_ERROR] = "error",
+	[VERDICT_INVALID] = "invalid",
+	[VERDICT_PASS] = "pass",
+	[VERDICT_DEVIATION] = "deviation",
+	[VERDICT_FAIL] = "fail",
+	[VERDICT_INCONCLUSIVE] = "inconclusive",
+	[VERDICT_SKIP] = "skip",
+	[VERDICT_ERROR] = "error",
 };
 
 static const char *const severity_names[] = {
-	[SEVERITY_NOTE] = "note",   [SEVERITY_WARNING] = "warning", [SEVERITY_DEVIATION] = "deviation", [SEVERITY_INCONCLUSIVE] = "inconclusive",
-	[SEVERITY_ERROR] = "error", [SEVERITY_FAIL] = "fail",
+	[SEVERITY_NOTE] = "note",           [SEVERITY_WARNING] = "warning",
+	[SEVERITY_DEVIATION] = "deviation", [SEVERITY_INCONCLUSIVE] = "inconclusive",
+	[SEVERITY_ERROR] = "error",         [SEVERITY_FAIL] = "fail",
 };
 
 struct finding *judge_find(struct judge *j, enum severity severity, const char *check, size_t inst, size_t rec, const char *at)
@@ -47,7 +53,7 @@ void finding_set(struct finding *f, char *field, const char *fmt, ...)
 }
 
 struct finding *judge_say(struct judge *j, enum severity severity, const char *check, size_t inst, size_t rec, const char *at,
-                          const char *fmt, ...)
+			  const char *fmt, ...)
 {
 	struct finding *f = judge_find(j, severity, check, inst, rec, at);
 	va_list ap;
@@ -60,7 +66,8 @@ struct finding *judge_say(struct judge *j, enum severity severity, const char *c
 	return f;
 }
 
-void judge_deviation(struct judge *j, const json_t *entry, const char *check, size_t inst, size_t rec, const char *at, const char *fmt, ...)
+void judge_deviation(struct judge *j, const json_t *entry, const char *check, size_t inst, size_t rec, const char *at,
+		     const char *fmt, ...)
 {
 	struct finding *f = judge_find(j, SEVERITY_DEVIATION, check, inst, rec, at);
 	va_list ap;
@@ -94,9 +101,10 @@ void finding_likely(struct judge *j, struct finding *f, const json_t *ids)
 		const json_t *entry = entry_by_id(j, json_string_value(id));
 
 		len = strlen(f->text);
-		snprintf(f->text + len, sizeof(f->text) - len, "; likely the profile's %s, which no run has shown on this kernel (%s, %s)",
-		         json_string_value(id), j->profile->kernel && *j->profile->kernel ? j->profile->kernel : "unknown",
-		         entry && profile_entry_in_range(j->profile, entry) ? "inside its range" : "outside its range");
+		snprintf(f->text + len, sizeof(f->text) - len,
+			 "; likely the profile's %s, which no run has shown on this kernel (%s, %s)", json_string_value(id),
+			 j->profile->kernel && *j->profile->kernel ? j->profile->kernel : "unknown",
+			 entry && profile_entry_in_range(j->profile, entry) ? "inside its range" : "outside its range");
 	}
 }
 
@@ -118,7 +126,7 @@ bool judge_is_release(const struct judge *j, size_t inst)
 }
 
 static bool map_says(const struct judge *j, size_t inst, const json_t *x, size_t qp, const char *key,
-                     bool (*fits)(const json_t *value, const void *user), const void *user)
+		     bool (*fits)(const json_t *value, const void *user), const void *user)
 {
 	const json_t *value = json_object_get(x, key);
 	struct eval v = { .m = j->m, .inst = inst };
@@ -134,7 +142,7 @@ static bool map_says(const struct judge *j, size_t inst, const json_t *x, size_t
 }
 
 bool judge_scenario_says(const struct judge *j, size_t qp, const char *key, bool (*fits)(const json_t *value, const void *user),
-                         const void *user)
+			 const void *user)
 {
 	for (size_t i = 0; i < j->m->insts.n; i++) {
 		const json_t *step = j->m->insts.v[i].plan, *x;
@@ -203,10 +211,10 @@ static int by_record(const void *a, const void *b)
 static json_t *finding_json(const struct judge *j, const struct finding *f)
 {
 	const struct m_inst *in = &j->m->insts.v[f->inst];
-	json_t *o = json_pack("{s:s, s:s, s:i, s:s, s:i, s:s, s:s, s:s, s:s, s:o}", "severity", severity_names[f->severity], "check", f->check,
-	                      "step", in->step, "iter", in->iter, "line", (int)json_int(in->plan, "line", 0), "at", f->at, "expected",
-	                      f->expected, "seen", f->seen, "text", f->text, "last",
-	                      f->severity >= SEVERITY_INCONCLUSIVE ? record_lines(j, f->at, f->rec, LAST_RECORDS) : json_array());
+	json_t *o = json_pack("{s:s, s:s, s:i, s:s, s:i, s:s, s:s, s:s, s:s, s:o}", "severity", severity_names[f->severity],
+			      "check", f->check, "step", in->step, "iter", in->iter, "line", (int)json_int(in->plan, "line", 0),
+			      "at", f->at, "expected", f->expected, "seen", f->seen, "text", f->text, "last",
+			      f->severity >= SEVERITY_INCONCLUSIVE ? record_lines(j, f->at, f->rec, LAST_RECORDS) : json_array());
 
 	json_object_set_new(o, "deviation", json_string(f->deviation ? json_string_value(json_array_get(f->deviation, 0)) : ""));
 	return o;
@@ -215,16 +223,13 @@ static json_t *finding_json(const struct judge *j, const struct finding *f)
 static enum verdict verdict_of(const struct judge *j, const struct finding **ret_first)
 {
 	static const enum verdict verdicts[] = {
-		[SEVERITY_NOTE] = VERDICT_PASS,
-		[SEVERITY_WARNING] = VERDICT_PASS,
-		[SEVERITY_DEVIATION] = VERDICT_DEVIATION,
-		[SEVERITY_INCONCLUSIVE] = VERDICT_INCONCLUSIVE,
-		[SEVERITY_ERROR] = VERDICT_ERROR,
-		[SEVERITY_FAIL] = VERDICT_FAIL,
+		[SEVERITY_NOTE] = VERDICT_PASS,           [SEVERITY_WARNING] = VERDICT_PASS,
+		[SEVERITY_DEVIATION] = VERDICT_DEVIATION, [SEVERITY_INCONCLUSIVE] = VERDICT_INCONCLUSIVE,
+		[SEVERITY_ERROR] = VERDICT_ERROR,         [SEVERITY_FAIL] = VERDICT_FAIL,
 	};
 	static const int rank[] = {
-		[SEVERITY_NOTE] = 0, [SEVERITY_WARNING] = 0, [SEVERITY_DEVIATION] = 1, [SEVERITY_INCONCLUSIVE] = 2, [SEVERITY_ERROR] = 2,
-		[SEVERITY_FAIL] = 3,
+		[SEVERITY_NOTE] = 0,         [SEVERITY_WARNING] = 0, [SEVERITY_DEVIATION] = 1,
+		[SEVERITY_INCONCLUSIVE] = 2, [SEVERITY_ERROR] = 2,   [SEVERITY_FAIL] = 3,
 	};
 	const struct finding *first = NULL;
 
@@ -259,8 +264,8 @@ static char *headline(const struct judge *j, const struct finding *f, char *buf,
 	size_t len;
 
 	if (in->step > 0)
-		snprintf(buf, size, "%s:%d: step %d%s%s (%s): %s", file ? file : "?", line, in->step, *in->iter ? " iteration " : "", in->iter,
-		         judge_do(j, f->inst), f->text);
+		snprintf(buf, size, "%s:%d: step %d%s%s (%s): %s", file ? file : "?", line, in->step,
+			 *in->iter ? " iteration " : "", in->iter, judge_do(j, f->inst), f->text);
 	else
 		snprintf(buf, size, "%s", f->text);
 	len = strlen(buf);
@@ -277,8 +282,8 @@ static json_t *faults_json(const struct judge *j)
 		const struct m_fault *f = &j->m->faults.v[i];
 		char *evidence = f->evidence ? json_dumps(f->evidence, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 
-		json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:s}", "as", f->as, "name", f->name, "fired", f->fired && f->evidence,
-		                                      "evidence", evidence ? evidence : ""));
+		json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:s}", "as", f->as, "name", f->name, "fired",
+						      f->fired && f->evidence, "evidence", evidence ? evidence : ""));
 		free(evidence);
 	}
 	return list;
@@ -303,9 +308,10 @@ static json_t *ledger_json(const struct judge *j)
 		}
 		if (sum.accepted)
 			json_object_set_new(ledger, q->name,
-			                    json_pack("{s:i, s:i, s:i, s:i, s:i, s:i}", "posted", (int)sum.accepted, "completed",
-			                              (int)sum.completed, "retired", (int)sum.retired, "discarded", (int)sum.discarded,
-			                              "in_srq", (int)sum.in_srq, "in_flight", (int)sum.in_flight));
+					    json_pack("{s:i, s:i, s:i, s:i, s:i, s:i}", "posted", (int)sum.accepted, "completed",
+						      (int)sum.completed, "retired", (int)sum.retired, "discarded",
+						      (int)sum.discarded, "in_srq", (int)sum.in_srq, "in_flight",
+						      (int)sum.in_flight));
 	}
 	return ledger;
 }
@@ -342,8 +348,8 @@ static json_t *deviations_json(const struct judge *j, json_t *stale)
 
 		if (json_int(use, "deviated", 0))
 			json_array_append_new(list, json_pack("{s:s, s:b, s:i}", "id", id, "in_seen",
-			                                      entry && profile_entry_seen(j->profile, entry), "step",
-			                                      (int)json_int(use, "step", 0)));
+							      entry && profile_entry_seen(j->profile, entry), "step",
+							      (int)json_int(use, "step", 0)));
 		else if (json_int(use, "specified", 0))
 			json_array_append_new(stale, json_string(id));
 	}
@@ -375,10 +381,11 @@ static json_t *verdict_json(struct judge *j)
 	*head = 0;
 	if (first)
 		headline(j, first, head, 2048);
-	v = json_pack("{s:i, s:s, s:s, s:s, s:s, s:I, s:o, s:O, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "case", id ? id : "", "verdict",
-	              verdict_names[verdict], "headline", head, "seen", verdict_seen(j, seen, sizeof(seen)), "duration_ns",
-	              (json_int_t)(j->m->last_t - j->m->first_t), "findings", findings, "windows", j->windows, "faults", faults_json(j),
-	              "deviations", deviations, "stale", stale, "ledger", ledger_json(j), "counters", counters_json(j));
+	v = json_pack("{s:i, s:s, s:s, s:s, s:s, s:I, s:o, s:O, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "case", id ? id : "",
+		      "verdict", verdict_names[verdict], "headline", head, "seen", verdict_seen(j, seen, sizeof(seen)),
+		      "duration_ns", (json_int_t)(j->m->last_t - j->m->first_t), "findings", findings, "windows", j->windows,
+		      "faults", faults_json(j), "deviations", deviations, "stale", stale, "ledger", ledger_json(j), "counters",
+		      counters_json(j));
 	free(head);
 	return v;
 }
@@ -387,24 +394,25 @@ static json_t *verdict_skipped(const json_t *plan)
 {
 	const char *id = json_str(plan, "case");
 
-	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:[], s:[], s:[], s:[], s:[], s:{}, s:{}}", "schema", 1, "case", id ? id : "", "verdict",
-	                 verdict_names[VERDICT_SKIP], "headline", json_str(plan, "skip"), "seen", "", "duration_ns", 0, "findings", "windows",
-	                 "faults", "deviations", "stale", "ledger", "counters");
+	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:[], s:[], s:[], s:[], s:[], s:{}, s:{}}", "schema", 1, "case",
+			 id ? id : "", "verdict", verdict_names[VERDICT_SKIP], "headline", json_str(plan, "skip"), "seen", "",
+			 "duration_ns", 0, "findings", "windows", "faults", "deviations", "stale", "ledger", "counters");
 }
 
 static const struct {
 	const char *name;
 	void (*check)(struct judge *j);
 } checks[] = {
-	{ "lost", verdict_check_lost },       { "complete", verdict_check_complete }, { "returns", verdict_check_returns }, { "ledger", verdict_check_ledger },
-	{ "cause", verdict_check_cause },     { "state", verdict_check_state },       { "payload", verdict_check_payload }, { "unexpected", verdict_check_unexpected },
-	{ "packets", verdict_check_packets }, { "time", verdict_check_time },         { "kernel", verdict_check_kernel },   { "residue", verdict_check_residue },
-	{ "hang", verdict_check_hang },
-	{ "faults", verdict_check_faults },   { "recover", verdict_check_recover },   { "stale", verdict_check_stale },     { "repeat", verdict_check_repeat },
+	{ "lost", verdict_check_lost },       { "complete", verdict_check_complete },     { "returns", verdict_check_returns },
+	{ "ledger", verdict_check_ledger },   { "cause", verdict_check_cause },           { "state", verdict_check_state },
+	{ "payload", verdict_check_payload }, { "unexpected", verdict_check_unexpected }, { "packets", verdict_check_packets },
+	{ "time", verdict_check_time },       { "kernel", verdict_check_kernel },         { "residue", verdict_check_residue },
+	{ "hang", verdict_check_hang },       { "faults", verdict_check_faults },         { "recover", verdict_check_recover },
+	{ "stale", verdict_check_stale },     { "repeat", verdict_check_repeat },
 };
 
-int verdict_judge(const json_t *plan, const json_t *records, bool torn, const struct profile *profile, const struct verdict_options *o,
-                  json_t **ret_verdict, struct error *e)
+int verdict_judge(const json_t *plan, const json_t *records, bool torn, const struct profile *profile,
+		  const struct verdict_options *o, json_t **ret_verdict, struct error *e)
 {
 	struct judge j = { .plan = plan, .records = records, .torn = torn, .profile = profile, .o = o, .windows = json_array() };
 	json_t *verdict = NULL;

@@ -25,12 +25,12 @@ enum verdict {
 extern const char *const verdict_names[NUM_VERDICTS];
 
 struct verdict_options {
-	bool strict;   /* deviations are failures */
+	bool strict; /* deviations are failures */
 };
 
 /* records: array of record objects in order. torn: the file ended in the middle of a line. */
 int verdict_judge(const json_t *plan, const json_t *records, bool torn, const struct profile *profile,
-                  const struct verdict_options *o, json_t **ret_verdict, struct error *e);
+		  const struct verdict_options *o, json_t **ret_verdict, struct error *e);
 /* Exit status of a run from the counts of its verdicts (index: enum verdict). A run of zero is an error (3). */
 int verdict_exit_status(const unsigned counts[NUM_VERDICTS]);
 

@@ -79,8 +79,8 @@ static void flush_without_cause(struct judge *j, size_t qp, unsigned life, const
 	entry = judge_missing_event(j, qp, life, flush->t, "cause-first", &seen);
 	if (entry && seen) {
 		judge_deviation(j, entry, "cause-first", flush->inst, flush->rec, judge_qp(j, qp),
-		                "%s: flushed without a cause of its own and without the event that would say why: the profile's %s",
-		                judge_qp(j, qp), json_str(entry, "id"));
+				"%s: flushed without a cause of its own and without the event that would say why: the profile's %s",
+				judge_qp(j, qp), json_str(entry, "id"));
 		return;
 	}
 	f = judge_find(j, SEVERITY_FAIL, "cause-first", flush->inst, flush->rec, judge_qp(j, qp));

@@ -11,9 +11,27 @@
 #define CONSOLE_LINES 8
 
 static const char *const kernel_words[] = {
-	"WARNING:", "BUG:", "BUG ", "Oops", "hung task", "blocked for more than", "refcount_t:", "general protection fault", "KASAN",
-	"UBSAN", "unregister_netdevice: waiting", "soft lockup", "hard LOCKUP", "rcu_sched self-detected", "detected stall", "Kernel panic",
-	"kernel panic", "Unable to handle", "unable to handle", "__rxe_cleanup", "scheduling while atomic",
+	"WARNING:",
+	"BUG:",
+	"BUG ",
+	"Oops",
+	"hung task",
+	"blocked for more than",
+	"refcount_t:",
+	"general protection fault",
+	"KASAN",
+	"UBSAN",
+	"unregister_netdevice: waiting",
+	"soft lockup",
+	"hard LOCKUP",
+	"rcu_sched self-detected",
+	"detected stall",
+	"Kernel panic",
+	"kernel panic",
+	"Unable to handle",
+	"unable to handle",
+	"__rxe_cleanup",
+	"scheduling while atomic",
 };
 
 static bool is_kernel_complaint(const char *text)
@@ -59,10 +77,11 @@ void verdict_check_residue(struct judge *j)
 		after = json_dumps(json_object_get(k->r, "after"), JSON_COMPACT | JSON_ENCODE_ANY);
 		f = judge_find(j, SEVERITY_FAIL, "residue", k->inst, k->rec, what);
 		if (f) {
-			finding_set(f, f->expected, "%s as before the case: %s", what ? what : "things", before ? before : "nothing");
+			finding_set(f, f->expected, "%s as before the case: %s", what ? what : "things",
+				    before ? before : "nothing");
 			finding_set(f, f->seen, "%s", after ? after : "nothing");
 			finding_set(f, f->text, "residue: %s: before %s, after %s", what ? what : "?", before ? before : "nothing",
-			            after ? after : "nothing");
+				    after ? after : "nothing");
 		}
 		free(before);
 		free(after);
@@ -159,7 +178,8 @@ void verdict_check_hang(struct judge *j)
 		units_format_ns(json_u64(k->r, "waited_ns", 0), waited, sizeof(waited));
 		finding_set(f, f->expected, "%s to return", verb ? verb : "a call");
 		finding_set(f, f->seen, "blocked for %s", waited);
-		finding_set(f, f->text, "%s: %s blocked for %s and had not returned", obj ? obj : "?", verb ? verb : "a call", waited);
+		finding_set(f, f->text, "%s: %s blocked for %s and had not returned", obj ? obj : "?", verb ? verb : "a call",
+			    waited);
 	}
 	for (size_t i = 0; i < j->m->insts.n; i++)
 		if (!strcmp(j->m->insts.v[i].outcome, "timeout") && strcmp(judge_do(j, i), "expect"))
@@ -216,8 +236,9 @@ static void lost_by_wire(struct judge *j, const struct m_kept *k, const char *wh
 	bool harmless = !strcmp(what, "captures") || !strcmp(what, "checksums");
 	const char *why = json_str(k->r, "why"), *port = json_str(k->r, "port");
 
-	judge_say(j, harmless ? SEVERITY_WARNING : SEVERITY_INCONCLUSIVE, "harness", k->inst, k->rec, "", "the wire%s%s lost %lld %s: %s",
-	          port ? " at port " : "", port ? port : "", (long long)json_int(k->r, "count", 1), what, why ? why : "no reason given");
+	judge_say(j, harmless ? SEVERITY_WARNING : SEVERITY_INCONCLUSIVE, "harness", k->inst, k->rec, "",
+		  "the wire%s%s lost %lld %s: %s", port ? " at port " : "", port ? port : "", (long long)json_int(k->r, "count", 1),
+		  what, why ? why : "no reason given");
 }
 
 static void lost(struct judge *j, const struct m_kept *k)
@@ -235,15 +256,16 @@ static void lost(struct judge *j, const struct m_kept *k)
 	} else if (!strncmp(what, "guest", 5) || !strcmp(what, "kernel")) {
 		j->crashed = true;
 		console_tail(j, tail, sizeof(tail));
-		judge_say(j, SEVERITY_FAIL, "kernel", k->inst, k->rec, "kernel", "the guest died while this case ran%s%s; its console ended with: %s",
-		          text ? ": " : "", text ? text : "", *tail ? tail : "nothing");
+		judge_say(j, SEVERITY_FAIL, "kernel", k->inst, k->rec, "kernel",
+			  "the guest died while this case ran%s%s; its console ended with: %s", text ? ": " : "", text ? text : "",
+			  *tail ? tail : "nothing");
 	} else if (!strncmp(what, "agent/", 6)) {
 		if (!death_was_meant(j, what + 6, k->rec))
-			judge_say(j, SEVERITY_FAIL, "hang", k->inst, k->rec, what + 6, "agent %s is gone and no fault explains it%s%s", what + 6,
-			          text ? ": " : "", text ? text : "");
+			judge_say(j, SEVERITY_FAIL, "hang", k->inst, k->rec, what + 6,
+				  "agent %s is gone and no fault explains it%s%s", what + 6, text ? ": " : "", text ? text : "");
 	} else {
-		judge_say(j, SEVERITY_ERROR, "harness", k->inst, k->rec, "", "%lld of %s lost%s%s", (long long)json_int(k->r, "count", 1), what,
-		          text ? ": " : "", text ? text : "");
+		judge_say(j, SEVERITY_ERROR, "harness", k->inst, k->rec, "", "%lld of %s lost%s%s",
+			  (long long)json_int(k->r, "count", 1), what, text ? ": " : "", text ? text : "");
 	}
 }
 
@@ -263,7 +285,8 @@ static bool setup_failed(struct judge *j)
 		if (in->step != 0 || (strcmp(in->outcome, "error") && strcmp(in->outcome, "timeout")))
 			continue;
 		j->cut = true;
-		judge_say(j, SEVERITY_ERROR, "harness", i, in->end_rec, "", "the case could not be set up: %s", *in->text ? in->text : in->outcome);
+		judge_say(j, SEVERITY_ERROR, "harness", i, in->end_rec, "", "the case could not be set up: %s",
+			  *in->text ? in->text : in->outcome);
 		return true;
 	}
 	return false;
@@ -278,10 +301,11 @@ void verdict_check_complete(struct judge *j)
 		return;
 	j->cut = j->torn;
 	if (j->m->odd)
-		judge_say(j, SEVERITY_ERROR, "harness", j->m->inst, last, "", "%u records contradict themselves: they were not used", j->m->odd);
+		judge_say(j, SEVERITY_ERROR, "harness", j->m->inst, last, "",
+			  "%u records contradict themselves: they were not used", j->m->odd);
 	if (j->torn)
 		judge_say(j, SEVERITY_ERROR, "harness", j->m->inst, last, "",
-		          "observations.jsonl ends in the middle of a line: the controller was cut off");
+			  "observations.jsonl ends in the middle of a line: the controller was cut off");
 	if (setup_failed(j))
 		return;
 	json_array_foreach(json_object_get(j->plan, "steps"), i, step) {
@@ -292,11 +316,12 @@ void verdict_check_complete(struct judge *j)
 			continue;
 		j->cut = true;
 		judge_say(j, SEVERITY_ERROR, "harness", inst == M_NONE ? j->m->inst : inst, last, "",
-		          "the record stops before step %d (%s, line %d) has %s: the controller did not reach the end", n,
-		          json_str(step, "do") ? json_str(step, "do") : "?", (int)json_int(step, "line", 0),
-		          inst == M_NONE ? "begun" : "ended");
+			  "the record stops before step %d (%s, line %d) has %s: the controller did not reach the end", n,
+			  json_str(step, "do") ? json_str(step, "do") : "?", (int)json_int(step, "line", 0),
+			  inst == M_NONE ? "begun" : "ended");
 		return;
 	}
 	if (!j->m->ended && !j->torn)
-		judge_say(j, SEVERITY_ERROR, "harness", j->m->inst, last, "", "the record has no end: nothing was written after the last step");
+		judge_say(j, SEVERITY_ERROR, "harness", j->m->inst, last, "",
+			  "the record has no end: nothing was written after the last step");
 }

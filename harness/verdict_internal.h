@@ -11,10 +11,10 @@ enum severity { SEVERITY_NOTE, SEVERITY_WARNING, SEVERITY_DEVIATION, SEVERITY_IN
 
 struct finding {
 	enum severity severity;
-	const char *check;        /* literal */
-	size_t inst, rec;         /* where it happened; rec orders the findings */
-	const char *at;           /* interned; "" for none */
-	json_t *deviation;        /* ids of profile entries, or NULL */
+	const char *check; /* literal */
+	size_t inst, rec;  /* where it happened; rec orders the findings */
+	const char *at;    /* interned; "" for none */
+	json_t *deviation; /* ids of profile entries, or NULL */
 	char expected[512], seen[512], text[1200];
 };
 
@@ -26,20 +26,20 @@ struct judge {
 	struct model *m;
 	VEC(struct finding) findings;
 	json_t *windows;
-	bool crashed;             /* the guest is gone: what is missing is missing for that reason */
-	bool wire_gone;           /* so are its proofs */
-	bool cut;                 /* the record is not whole: so is what it lacks */
+	bool crashed;   /* the guest is gone: what is missing is missing for that reason */
+	bool wire_gone; /* so are its proofs */
+	bool cut;       /* the record is not whole: so is what it lacks */
 };
 
 /* A new finding; expected, seen and text are empty. NULL when memory is gone (the model's err says so). */
 struct finding *judge_find(struct judge *j, enum severity severity, const char *check, size_t inst, size_t rec, const char *at);
 __attribute__((format(printf, 3, 4))) void finding_set(struct finding *f, char *field, const char *fmt, ...);
 /* A finding whose text says everything. */
-__attribute__((format(printf, 7, 8))) struct finding *judge_say(struct judge *j, enum severity severity, const char *check, size_t inst,
-                                                                size_t rec, const char *at, const char *fmt, ...);
+__attribute__((format(printf, 7, 8))) struct finding *judge_say(struct judge *j, enum severity severity, const char *check,
+								size_t inst, size_t rec, const char *at, const char *fmt, ...);
 /* A finding that a seen profile entry makes a deviation. Notes the use. */
-__attribute__((format(printf, 7, 8))) void judge_deviation(struct judge *j, const json_t *entry, const char *check, size_t inst, size_t rec,
-                                                           const char *at, const char *fmt, ...);
+__attribute__((format(printf, 7, 8))) void judge_deviation(struct judge *j, const json_t *entry, const char *check, size_t inst,
+							   size_t rec, const char *at, const char *fmt, ...);
 /* "; likely profile entry x, not seen on this kernel" */
 void finding_likely(struct judge *j, struct finding *f, const json_t *ids);
 
@@ -49,12 +49,12 @@ const char *judge_do(const struct judge *j, size_t inst);
 /* Does an `expect` or `allow` that ran no earlier than not at all speak of this? key: "qp", "ledger", …; the callback sees each
  * map that has the key at this end. */
 bool judge_scenario_says(const struct judge *j, size_t qp, const char *key, bool (*fits)(const json_t *value, const void *user),
-                         const void *user);
+			 const void *user);
 /* The run of the case is over: nothing a scenario did came after. */
 bool judge_is_release(const struct judge *j, size_t inst);
 
-/* The event that the specification wants where a responder refused what its peer's cause names, and the device has none: the entry that
- * waives `check` for it. NULL: none. *ret_seen. */
+/* The event that the specification wants where a responder refused what its peer's cause names, and the device has none: the entry
+ * that waives `check` for it. NULL: none. *ret_seen. */
 const json_t *judge_missing_event(const struct judge *j, size_t qp, unsigned life, uint64_t t, const char *check, bool *ret_seen);
 
 /* What was queried of a QP while it was connected, before a record; else what was planned. */

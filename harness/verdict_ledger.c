@@ -74,15 +74,19 @@ static const struct m_post *refused_before(const struct judge *j, const struct m
 /* A refused post that the device carries out all the same, and says so in its profile. */
 static bool refused_excused(struct judge *j, const struct m_comp *c, const struct m_post *p, const char *at)
 {
-	struct m_match what = { .qp = c->qp, .post = p, .recv = !j->m->queues.v[p->queue].send, .rec = c->rec,
-		                .refused = name_of(&names_errno, p->err) };
+	struct m_match what = { .qp = c->qp,
+				.post = p,
+				.recv = !j->m->queues.v[p->queue].send,
+				.rec = c->rec,
+				.refused = name_of(&names_errno, p->err) };
 	bool seen = false;
 	const json_t *entry = m_profile_excuse(j->m, &what, c->status, &seen);
 
 	if (!entry || !seen)
 		return false;
-	judge_deviation(j, entry, "ledger", c->inst, c->rec, at, "%s: expected no completion of `%s`, whose post was refused (%s), seen %s: the profile's %s",
-	                at, p->as, what.refused, c->status, json_str(entry, "id"));
+	judge_deviation(j, entry, "ledger", c->inst, c->rec, at,
+			"%s: expected no completion of `%s`, whose post was refused (%s), seen %s: the profile's %s", at, p->as,
+			what.refused, c->status, json_str(entry, "id"));
 	return true;
 }
 
@@ -103,8 +107,8 @@ static void unknown_completion(struct judge *j, const struct m_comp *c)
 	finding_set(f, f->expected, "completions of accepted requests only");
 	finding_set(f, f->seen, "%s with an unknown wr_id (life %u, request %u)", c->status, c->life, c->seq);
 	if (p)
-		finding_set(f, f->text, "%s: expected %s, seen %s: perhaps of %s%s%s, whose post was refused (%s)", at, f->expected, f->seen,
-		            *p->as ? "`" : "", *p->as ? p->as : step, *p->as ? "`" : "", name_of(&names_errno, p->err));
+		finding_set(f, f->text, "%s: expected %s, seen %s: perhaps of %s%s%s, whose post was refused (%s)", at, f->expected,
+			    f->seen, *p->as ? "`" : "", *p->as ? p->as : step, *p->as ? "`" : "", name_of(&names_errno, p->err));
 	else
 		finding_set(f, f->text, "%s: expected %s, seen %s", at, f->expected, f->seen);
 }
@@ -165,8 +169,8 @@ static void open_life(struct judge *j, const struct m_queue *q, const struct m_l
 		return;
 	finding_set(f, f->expected, "an account that closes");
 	finding_set(f, f->seen, "an open one: %s", l->open_why);
-	finding_set(f, f->text, "%s: its ledger is open (%s) and the scenario does not say `ledger: { %s: open }`", q->name, l->open_why,
-	            q->send ? "send" : "recv");
+	finding_set(f, f->text, "%s: its ledger is open (%s) and the scenario does not say `ledger: { %s: open }`", q->name,
+		    l->open_why, q->send ? "send" : "recv");
 }
 
 static bool wants_none(const json_t *value, const void *user)
@@ -180,8 +184,8 @@ static bool speaks_of_flight(const json_t *value, const void *user)
 	const json_t *n = json_object_get(value, "in_flight");
 
 	(void)user;
-	return n && !(json_is_integer(n) && !json_integer_value(n)) && !(json_str(n, "op") && !strcmp(json_str(n, "op"), "==") &&
-	                                                               !json_int(n, "value", 0));
+	return n && !(json_is_integer(n) && !json_integer_value(n)) &&
+	       !(json_str(n, "op") && !strcmp(json_str(n, "op"), "==") && !json_int(n, "value", 0));
 }
 
 /* Was it the scenario's own word that these stay in flight? */
@@ -205,7 +209,8 @@ static const char *last_state(const struct judge *j, size_t qp)
 	const char *state = "";
 
 	for (size_t i = 0; i < j->m->states.n; i++)
-		if (j->m->states.v[i].qp == qp && *j->m->states.v[i].new_ && !(*j->m->states.v[i].asked && judge_is_release(j, j->m->states.v[i].inst)))
+		if (j->m->states.v[i].qp == qp && *j->m->states.v[i].new_ &&
+		    !(*j->m->states.v[i].asked && judge_is_release(j, j->m->states.v[i].inst)))
 			state = j->m->states.v[i].new_;
 	return state;
 }
@@ -233,8 +238,8 @@ static void left_over(struct judge *j, size_t queue, const struct m_life *l)
 			return;
 		finding_set(f, f->expected, "an end for each of the %u requests that were accepted", a.accepted);
 		finding_set(f, f->seen, "%u of them without one at the end of the case", left);
-		finding_set(f, f->text, "%s: %s%s%s: expected %s, seen %s%s", q->name, p->op, *p->as ? " " : "", p->as, f->expected, f->seen,
-		            error ? ", though the QP is in ERR" : "");
+		finding_set(f, f->text, "%s: %s%s%s: expected %s, seen %s%s", q->name, p->op, *p->as ? " " : "", p->as, f->expected,
+			    f->seen, error ? ", though the QP is in ERR" : "");
 		return;
 	}
 }
@@ -249,7 +254,8 @@ static void passed_over(struct judge *j, size_t queue, const struct m_life *l)
 		uint32_t upto = l->last_ended < p->last ? l->last_ended : p->last, missing;
 		struct finding *f;
 
-		if (p->queue != queue || p->life != l->life || !p->accepted || p->first > l->last_ended || !m_post_signaled(j->m, p))
+		if (p->queue != queue || p->life != l->life || !p->accepted || p->first > l->last_ended ||
+		    !m_post_signaled(j->m, p))
 			continue;
 		missing = upto - p->first + 1 - seq_set_count(&l->ended, p->first, upto);
 		if (!missing)

@@ -77,9 +77,11 @@ static void line_event(struct line_buf *l, const json_t *r)
 
 static void line_fault(struct line_buf *l, const json_t *r)
 {
-	char *evidence = json_object_get(r, "evidence") ? json_dumps(json_object_get(r, "evidence"), JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+	char *evidence =
+		json_object_get(r, "evidence") ? json_dumps(json_object_get(r, "evidence"), JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 
-	put(l, "fault %s (%s) %s%s%s", str(r, "as"), str(r, "name"), str(r, "phase"), evidence ? " " : "", evidence ? evidence : "");
+	put(l, "fault %s (%s) %s%s%s", str(r, "as"), str(r, "name"), str(r, "phase"), evidence ? " " : "",
+	    evidence ? evidence : "");
 	free(evidence);
 }
 
@@ -98,23 +100,25 @@ static void line_verb(struct line_buf *l, const json_t *r)
 
 static void line_step(struct line_buf *l, const json_t *r)
 {
-	put(l, "step %lld (%s) %s%s%s", (long long)json_int(r, "step", 0), str(r, "do"), str(r, "phase"), json_str(r, "outcome") ? ": " : "",
-	    json_str(r, "outcome") ? str(r, "outcome") : "");
+	put(l, "step %lld (%s) %s%s%s", (long long)json_int(r, "step", 0), str(r, "do"), str(r, "phase"),
+	    json_str(r, "outcome") ? ": " : "", json_str(r, "outcome") ? str(r, "outcome") : "");
 	if (json_str(r, "text"))
 		put(l, ", %s", str(r, "text"));
 }
 
 static void line_recover(struct line_buf *l, const json_t *r)
 {
-	put(l, "recover %s by %s, attempt %lld: %s", str(r, "pair"), str(r, "path"), (long long)json_int(r, "attempt", 1), str(r, "phase"));
+	put(l, "recover %s by %s, attempt %lld: %s", str(r, "pair"), str(r, "path"), (long long)json_int(r, "attempt", 1),
+	    str(r, "phase"));
 	if (json_str(r, "text"))
 		put(l, ", %s", str(r, "text"));
 }
 
 static void line_traffic(struct line_buf *l, const json_t *r)
 {
-	put(l, "traffic %s %s: %lld of %lld done, %lld errors, %lld bad", str(r, "as"), str(r, "phase"), (long long)json_int(r, "done", 0),
-	    (long long)json_int(r, "sent", 0), (long long)json_int(r, "errors", 0), (long long)json_int(r, "bad_payload", 0));
+	put(l, "traffic %s %s: %lld of %lld done, %lld errors, %lld bad", str(r, "as"), str(r, "phase"),
+	    (long long)json_int(r, "done", 0), (long long)json_int(r, "sent", 0), (long long)json_int(r, "errors", 0),
+	    (long long)json_int(r, "bad_payload", 0));
 }
 
 static void line_klog(struct line_buf *l, const json_t *r)
@@ -143,9 +147,10 @@ static const struct {
 	const char *kind;
 	void (*line)(struct line_buf *l, const json_t *r);
 } lines[] = {
-	{ "wc", line_wc },           { "post", line_post }, { "state", line_state },     { "event", line_event },   { "cm", line_event },
-	{ "fault", line_fault },     { "verb", line_verb }, { "payload", line_payload }, { "step", line_step },     { "recover", line_recover },
-	{ "traffic", line_traffic }, { "klog", line_klog }, { "blocked", line_blocked }, { "lost", line_lost },     { "dump", line_dump },
+	{ "wc", line_wc },           { "post", line_post },       { "state", line_state },     { "event", line_event },
+	{ "cm", line_event },        { "fault", line_fault },     { "verb", line_verb },       { "payload", line_payload },
+	{ "step", line_step },       { "recover", line_recover }, { "traffic", line_traffic }, { "klog", line_klog },
+	{ "blocked", line_blocked }, { "lost", line_lost },       { "dump", line_dump },
 };
 
 char *record_line(const json_t *record, uint64_t first_t, char *buf, size_t size)
@@ -180,8 +185,8 @@ static bool is_about(const struct judge *j, const json_t *r, const char *at)
 	if (!kind || !strcmp(kind, "clock") || !strcmp(kind, "counter") || !strcmp(kind, "hello") || !strcmp(kind, "lab") ||
 	    !strcmp(kind, "verb"))
 		return false;
-	if (!strcmp(kind, "step") || !strcmp(kind, "fault") || !strcmp(kind, "payload") || !strcmp(kind, "recover") || !strcmp(kind, "klog") ||
-	    !strcmp(kind, "lost") || !*at)
+	if (!strcmp(kind, "step") || !strcmp(kind, "fault") || !strcmp(kind, "payload") || !strcmp(kind, "recover") ||
+	    !strcmp(kind, "klog") || !strcmp(kind, "lost") || !*at)
 		return true;
 	if (!obj)
 		return false;
@@ -310,7 +315,8 @@ char *verdict_seen(const struct judge *j, char *buf, size_t size)
 	for (size_t i = 0; i < j->m->qps.n; i++) {
 		alone &= !strcmp(j->m->qps.v[i].pair, j->m->qps.v[0].pair);
 		for (size_t k = 0; k < j->m->comps.n && first == M_NONE; k++)
-			if (j->m->comps.v[k].qp == i && !j->m->comps.v[k].success && strcmp(j->m->comps.v[k].status, "WR_FLUSH_ERR"))
+			if (j->m->comps.v[k].qp == i && !j->m->comps.v[k].success &&
+			    strcmp(j->m->comps.v[k].status, "WR_FLUSH_ERR"))
 				first = i;
 	}
 	if (!j->m->qps.n)

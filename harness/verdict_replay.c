@@ -51,7 +51,7 @@ static void not_met(struct judge *j, size_t inst, const json_t *why, size_t rec,
 	finding_set(f, f->expected, "%s", json_str(why, "expected"));
 	finding_set(f, f->seen, "%s", json_str(why, "seen"));
 	finding_set(f, f->text, "%s%sexpected %s, seen %s%s%s", *at ? at : "", *at ? ": " : "", f->expected, f->seen,
-	            state == EXPECT_PENDING ? " after " : "", state == EXPECT_PENDING ? took : "");
+		    state == EXPECT_PENDING ? " after " : "", state == EXPECT_PENDING ? took : "");
 	finding_likely(j, f, json_object_get(why, "likely"));
 }
 
@@ -74,8 +74,8 @@ static void end_of_expect(struct judge *j, size_t inst, size_t rec)
 		char want[64], had[64];
 
 		judge_say(j, SEVERITY_INCONCLUSIVE, "expect", inst, rec, judge_qp(j, first_end(j, inst, step)),
-		          "to be observed for %s, but the step ended after %s", units_format_ns(for_ns, want, sizeof(want)),
-		          units_format_ns(end_t - begin_t, had, sizeof(had)));
+			  "to be observed for %s, but the step ended after %s", units_format_ns(for_ns, want, sizeof(want)),
+			  units_format_ns(end_t - begin_t, had, sizeof(had)));
 	}
 	json_decref(why);
 	model_settle(j->m, step);

@@ -53,8 +53,8 @@ static void moved_by_itself(struct judge *j, const struct m_state *s, const char
 		return;
 	if (entry && seen) {
 		judge_deviation(j, entry, "state", s->inst, s->rec, judge_qp(j, s->qp),
-		                "%s: in %s without the event that would say why: the profile's %s", judge_qp(j, s->qp), s->new_,
-		                json_str(entry, "id"));
+				"%s: in %s without the event that would say why: the profile's %s", judge_qp(j, s->qp), s->new_,
+				json_str(entry, "id"));
 		return;
 	}
 	f = judge_find(j, SEVERITY_FAIL, "state", s->inst, s->rec, judge_qp(j, s->qp));
@@ -62,7 +62,8 @@ static void moved_by_itself(struct judge *j, const struct m_state *s, const char
 		return;
 	finding_set(f, f->expected, "%s", from);
 	finding_set(f, f->seen, "%s", s->new_);
-	finding_set(f, f->text, "%s: expected %s, seen %s, and no step or error explains the change", judge_qp(j, s->qp), from, s->new_);
+	finding_set(f, f->text, "%s: expected %s, seen %s, and no step or error explains the change", judge_qp(j, s->qp), from,
+		    s->new_);
 }
 
 static void after_modify(struct judge *j, const struct m_state *s, const char *before)
@@ -91,7 +92,8 @@ static void after_modify(struct judge *j, const struct m_state *s, const char *b
 		return;
 	finding_set(f, f->expected, "%s", s->asked);
 	finding_set(f, f->seen, "%s", s->new_);
-	finding_set(f, f->text, "%s: asked into %s, and the modify succeeded, but it is in %s", judge_qp(j, s->qp), s->asked, s->new_);
+	finding_set(f, f->text, "%s: asked into %s, and the modify succeeded, but it is in %s", judge_qp(j, s->qp), s->asked,
+		    s->new_);
 }
 
 void verdict_check_state(struct judge *j)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the steps themselves owe: the verbs' return values, faults that fired, recoveries that were verified, iterations that passed. */
+/* What the steps themselves owe: the verbs' return values, faults that fired, recoveries that were verified, iterations that
+ * passed. */
 #include "verdict_internal.h"
 
 #include <stdio.h>
@@ -36,8 +37,8 @@ static const json_t *return_excused(const struct judge *j, const json_t *step, s
 }
 
 /* qp: M_NONE where the call is no QP's. */
-static void wrong_return(struct judge *j, size_t inst, size_t rec, size_t qp, const struct m_post *p, const char *at, const char *call, int err,
-                         const char *more)
+static void wrong_return(struct judge *j, size_t inst, size_t rec, size_t qp, const struct m_post *p, const char *at,
+			 const char *call, int err, const char *more)
 {
 	struct m_match what = { .qp = qp, .post = p, .recv = p && !j->m->queues.v[p->queue].send, .rec = rec };
 	const json_t *step = j->m->insts.v[inst].plan, *entry;
@@ -49,8 +50,8 @@ static void wrong_return(struct judge *j, size_t inst, size_t rec, size_t qp, co
 		names_text(json_object_get(step, "returns"), &wanted);
 	entry = return_excused(j, step, what, err, &seen);
 	if (entry && seen) {
-		judge_deviation(j, entry, "expect", inst, rec, at, "%s: expected %s to return %s, seen %s: the profile's %s", at, call, wanted.b,
-		                err ? name_of(&names_errno, err) : "0", json_str(entry, "id"));
+		judge_deviation(j, entry, "expect", inst, rec, at, "%s: expected %s to return %s, seen %s: the profile's %s", at,
+				call, wanted.b, err ? name_of(&names_errno, err) : "0", json_str(entry, "id"));
 		return;
 	}
 	f = judge_find(j, SEVERITY_FAIL, "expect", inst, rec, at);
@@ -91,7 +92,8 @@ static const char *old_key(const struct judge *j, const struct m_post *p, const 
 	const struct m_qp *qp = j->m->queues.v[p->queue].qp == M_NONE ? NULL : &j->m->qps.v[j->m->queues.v[p->queue].qp];
 
 	if (rkey && !strcmp(rkey, "old") && qp) {
-		to = json_str(json_object_get(step, "to"), "mr") ? json_str(json_object_get(step, "to"), "mr") : json_str(step, "to");
+		to = json_str(json_object_get(step, "to"), "mr") ? json_str(json_object_get(step, "to"), "mr")
+								 : json_str(step, "to");
 		snprintf(mr, size, "%s%s", to ? to : qp->peer, to ? "" : ".mem");
 		return "rkey";
 	}
@@ -122,7 +124,7 @@ static void key_reused(struct judge *j, size_t inst, const struct m_post *p)
 	}
 	if (key && former >= 0 && former == now)
 		judge_say(j, SEVERITY_INCONCLUSIVE, "expect", inst, p->rec, p->obj,
-		          "%s: the device gave out the same %s again for %s: the old key is not a wrong one", p->obj, key, mr);
+			  "%s: the device gave out the same %s again for %s: the old key is not a wrong one", p->obj, key, mr);
 }
 
 static void right_return(struct judge *j, size_t inst, size_t rec, size_t qp, bool recv, const struct m_post *p, int err)
@@ -149,8 +151,8 @@ static unsigned posts_of(struct judge *j, size_t inst)
 		const struct m_post *p = &j->m->posts.v[i];
 		char more[64] = "";
 
-		if (!in_step(j, inst, p->inst) || (*p->by && strcmp(p->by, "step")) || (p->inst != inst && tag >> 12 != p->tag >> 12) ||
-		    (p->inst != inst && as && strcmp(as, p->as)))
+		if (!in_step(j, inst, p->inst) || (*p->by && strcmp(p->by, "step")) ||
+		    (p->inst != inst && tag >> 12 != p->tag >> 12) || (p->inst != inst && as && strcmp(as, p->as)))
 			continue;
 		n++;
 		if (p->kept_back)
@@ -158,12 +160,14 @@ static unsigned posts_of(struct judge *j, size_t inst)
 		key_reused(j, inst, p);
 		if (zero && !p->err && p->accepted < p->asked) {
 			snprintf(more, sizeof(more), ", and %u of %u accepted", p->accepted, p->asked);
-			wrong_return(j, inst, p->rec, post_qp(j, p), p->queue == M_NONE ? NULL : p, p->obj, "the post", p->err, more);
+			wrong_return(j, inst, p->rec, post_qp(j, p), p->queue == M_NONE ? NULL : p, p->obj, "the post", p->err,
+				     more);
 		} else if (!errno_wanted(step, p->err)) {
 			wrong_return(j, inst, p->rec, post_qp(j, p), p->queue == M_NONE ? NULL : p, p->obj, "the post", p->err, "");
 		} else if (p->err && json_object_get(step, "bad_wr") && json_int(step, "bad_wr", 0) != p->bad) {
 			snprintf(more, sizeof(more), " with bad_wr at request %d", p->bad);
-			wrong_return(j, inst, p->rec, post_qp(j, p), p->queue == M_NONE ? NULL : p, p->obj, "the post", p->err, more);
+			wrong_return(j, inst, p->rec, post_qp(j, p), p->queue == M_NONE ? NULL : p, p->obj, "the post", p->err,
+				     more);
 		} else if (p->queue != M_NONE) {
 			right_return(j, inst, p->rec, post_qp(j, p), !j->m->queues.v[p->queue].send, p, p->err);
 		}
@@ -200,9 +204,11 @@ static unsigned verbs_of(struct judge *j, size_t inst)
 
 	for (size_t i = 0; i < j->m->verbs.n; i++) {
 		const struct m_verb *v = &j->m->verbs.v[i];
-		bool own = (!strcmp(what, "create") && (strstr(v->verb, "create") || strstr(v->verb, "reg_mr") || strstr(v->verb, "alloc"))) ||
-		           (!strcmp(what, "destroy") && (strstr(v->verb, "destroy") || strstr(v->verb, "dereg") || strstr(v->verb, "dealloc"))) ||
-		           (!strcmp(what, "modify") && strstr(v->verb, "modify_srq"));
+		bool own = (!strcmp(what, "create") &&
+			    (strstr(v->verb, "create") || strstr(v->verb, "reg_mr") || strstr(v->verb, "alloc"))) ||
+			   (!strcmp(what, "destroy") &&
+			    (strstr(v->verb, "destroy") || strstr(v->verb, "dereg") || strstr(v->verb, "dealloc"))) ||
+			   (!strcmp(what, "modify") && strstr(v->verb, "modify_srq"));
 
 		if (!own || !in_step(j, inst, v->inst))
 			continue;
@@ -217,8 +223,8 @@ static const struct {
 	const char *what;
 	unsigned (*records)(struct judge *j, size_t inst);
 } returning[] = {
-	{ "post", posts_of },   { "post_recv", posts_of }, { "modify", modifies_of }, { "modify", verbs_of },
-	{ "create", verbs_of }, { "destroy", verbs_of },
+	{ "post", posts_of },   { "post_recv", posts_of }, { "modify", modifies_of },
+	{ "modify", verbs_of }, { "create", verbs_of },    { "destroy", verbs_of },
 };
 
 static void outcome(struct judge *j, size_t inst, unsigned answered)
@@ -228,16 +234,19 @@ static void outcome(struct judge *j, size_t inst, unsigned answered)
 	bool refusal_meant = !strcmp(what, "connect") && json_object_get(in->plan, "refused");
 
 	if (!strcmp(in->outcome, "error"))
-		judge_say(j, SEVERITY_ERROR, "harness", inst, in->end_rec, "", "%s could not be carried out%s%s", what, colon, in->text);
+		judge_say(j, SEVERITY_ERROR, "harness", inst, in->end_rec, "", "%s could not be carried out%s%s", what, colon,
+			  in->text);
 	else if (!strcmp(in->outcome, "skipped"))
 		judge_say(j, SEVERITY_INCONCLUSIVE, "harness", inst, in->end_rec, "", "%s was not run%s%s", what, colon, in->text);
 	else if (!strcmp(in->outcome, "refused") && !answered && !refusal_meant && strcmp(what, "recover"))
 		judge_say(j, !strcmp(what, "fault") || !strcmp(what, "clear") ? SEVERITY_ERROR : SEVERITY_FAIL,
-		          !strcmp(what, "traffic") ? "traffic" : "expect", inst, in->end_rec, "", "%s was refused%s%s", what, colon, in->text);
+			  !strcmp(what, "traffic") ? "traffic" : "expect", inst, in->end_rec, "", "%s was refused%s%s", what, colon,
+			  in->text);
 	else if (!strcmp(in->outcome, "broken") && !strcmp(what, "traffic"))
 		judge_say(j, SEVERITY_FAIL, "traffic", inst, in->end_rec, "", "traffic did not pass%s%s", colon, in->text);
 	else if (refusal_meant && strcmp(in->outcome, "refused"))
-		judge_say(j, SEVERITY_FAIL, "expect", inst, in->end_rec, "", "expected the connect to be refused, but it was %s", in->outcome);
+		judge_say(j, SEVERITY_FAIL, "expect", inst, in->end_rec, "", "expected the connect to be refused, but it was %s",
+			  in->outcome);
 }
 
 void verdict_check_returns(struct judge *j)
@@ -275,17 +284,17 @@ void verdict_check_faults(struct judge *j)
 		if (!f) {
 			if (!strcmp(in->outcome, "done"))
 				judge_say(j, SEVERITY_INCONCLUSIVE, "fault", i, in->end_rec, "",
-				          "no record says that the fault was injected");
+					  "no record says that the fault was injected");
 			continue;
 		}
 		text = json_str(f->rec_ref, "text");
 		if (!f->injected)
-			judge_say(j, SEVERITY_ERROR, "fault", i, f->rec, "", "fault %s (%s) could not be injected%s%s", f->as, f->name,
-			          text ? ": " : "", text ? text : "");
+			judge_say(j, SEVERITY_ERROR, "fault", i, f->rec, "", "fault %s (%s) could not be injected%s%s", f->as,
+				  f->name, text ? ": " : "", text ? text : "");
 		else if ((!f->fired || !f->evidence) && !j->crashed && !j->cut && !(j->wire_gone && !strcmp(f->name, "wire")))
 			judge_say(j, SEVERITY_INCONCLUSIVE, "fault", i, f->cleared ? f->clear_rec : f->rec, "",
-			          "fault %s (%s) left no evidence that it fired%s%s%s: what was seen proves nothing", f->as, f->name,
-			          f->why ? " (" : "", f->why ? f->why : "", f->why ? ")" : "");
+				  "fault %s (%s) left no evidence that it fired%s%s%s: what was seen proves nothing", f->as,
+				  f->name, f->why ? " (" : "", f->why ? f->why : "", f->why ? ")" : "");
 	}
 }
 
@@ -309,9 +318,11 @@ static void one_recovery(struct judge *j, size_t inst, const struct m_recover *l
 	f = judge_find(j, SEVERITY_FAIL, "recover", inst, last->rec, last->pair);
 	if (!f)
 		return;
-	finding_set(f, f->expected, fails ? "no recovery: the scenario says it fails" : "traffic that passes after recovery by %s", last->path);
+	finding_set(f, f->expected, fails ? "no recovery: the scenario says it fails" : "traffic that passes after recovery by %s",
+		    last->path);
 	finding_set(f, f->seen, "%s in attempt %d", last->phase, last->attempt);
-	finding_set(f, f->text, "pair %s: expected %s, seen %s%s%s", last->pair, f->expected, f->seen, *last->text ? ": " : "", last->text);
+	finding_set(f, f->text, "pair %s: expected %s, seen %s%s%s", last->pair, f->expected, f->seen, *last->text ? ": " : "",
+		    last->text);
 }
 
 void verdict_check_recover(struct judge *j)
@@ -336,7 +347,7 @@ void verdict_check_recover(struct judge *j)
 		}
 		if (!any && !json_bool(in->plan, "if_needed", false))
 			judge_say(j, SEVERITY_FAIL, "recover", i, in->end_rec, "", "no record of a recovery that was verified%s%s",
-			          *in->text ? ": " : "", in->text);
+				  *in->text ? ": " : "", in->text);
 	}
 }
 
@@ -414,7 +425,8 @@ static void one_repeat(struct judge *j, size_t inst, const json_t *passes)
 	for (size_t i = 0; i < j->findings.n; i++)
 		if (counts_as_turn(&j->findings.v[i]) && turn_of(j, repeat, j->findings.v[i].inst))
 			j->findings.v[i].severity = SEVERITY_NOTE;
-	judge_say(j, SEVERITY_NOTE, "expect", inst, repeat->end_rec, "", "%u of %u iterations passed, as %s were to", turns - failed, turns, want.b);
+	judge_say(j, SEVERITY_NOTE, "expect", inst, repeat->end_rec, "", "%u of %u iterations passed, as %s were to",
+		  turns - failed, turns, want.b);
 }
 
 void verdict_check_repeat(struct judge *j)
@@ -437,7 +449,8 @@ void verdict_check_stale(struct judge *j)
 			int step = (int)json_int(use, "step", 0);
 			size_t inst = m_inst_latest(j->m, step);
 
-			judge_say(j, SEVERITY_WARNING, "expect", inst == M_NONE ? 0 : inst, inst == M_NONE ? 0 : j->m->insts.v[inst].end_rec, "",
-			          "the profile's %s is stale: the device did what the specification says", id);
+			judge_say(j, SEVERITY_WARNING, "expect", inst == M_NONE ? 0 : inst,
+				  inst == M_NONE ? 0 : j->m->insts.v[inst].end_rec, "",
+				  "the profile's %s is stale: the device did what the specification says", id);
 		}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Golden folders: testdata/verdict/NAME/{plan.json,observations.jsonl,profile.yaml?,verdict.json}. What each must come to stands in the
- * table below as well, so that a golden file written anew with QPDRILL_GOLDEN=write cannot go wrong unseen. */
+/* Golden folders: testdata/verdict/NAME/{plan.json,observations.jsonl,profile.yaml?,verdict.json}. What each must come to stands in
+ * the table below as well, so that a golden file written anew with QPDRILL_GOLDEN=write cannot go wrong unseen. */
 #include "verdict.h"
 
 #include <stdlib.h>
@@ -75,10 +75,15 @@ static const struct row {
 	{ "rkey-pass", "pass", { "" } },
 	{ "alternatives-and-ranges", "pass", { "" } },
 	/* The scenario is wrong: step, side, expected, seen. */
-	{ "wrong-expectation", "fail", { "scenarios/t/wrong-expectation.yaml:8: step 4 (expect): p.a: expected wc: [RETRY_EXC_ERR", "seen RNR_RETRY_EXC_ERR, WR_FLUSH_ERR x 2" } },
+	{ "wrong-expectation",
+	  "fail",
+	  { "scenarios/t/wrong-expectation.yaml:8: step 4 (expect): p.a: expected wc: [RETRY_EXC_ERR",
+	    "seen RNR_RETRY_EXC_ERR, WR_FLUSH_ERR x 2" } },
 	{ "wrong-return", "fail", { "step 3 (post)", "expected the post to return 0", "seen ENOMEM" } },
-	{ "fault-not-fired-and-missed", "fail",
-	  { "step 4 (expect): p.a: expected wc: every one RETRY_EXC_ERR", "; and fault dry (missing_receive) left no evidence that it fired" } },
+	{ "fault-not-fired-and-missed",
+	  "fail",
+	  { "step 4 (expect): p.a: expected wc: every one RETRY_EXC_ERR",
+	    "; and fault dry (missing_receive) left no evidence that it fired" } },
 	{ "fault-not-fired", "inconclusive", { "fault dry (missing_receive) left no evidence that it fired" } },
 	/* What nobody named. */
 	{ "unexplained-completion", "fail", { "unexpected REM_OP_ERR" } },
@@ -95,9 +100,13 @@ static const struct row {
 	{ "refused-send-completes", "fail", { "perhaps of `too_early`, whose post was refused (EINVAL)" } },
 	{ "refused-send-completes-in-profile", "deviation", { "runs-later" } },
 	{ "missing-completion", "fail", { "WR_FLUSH_ERR" } },
-	{ "counted-one-too-few", "fail", { "p.a: expected no completion of `w` but those that the pattern names, seen one more SUCCESS (request 2)" } },
+	{ "counted-one-too-few",
+	  "fail",
+	  { "p.a: expected no completion of `w` but those that the pattern names, seen one more SUCCESS (request 2)" } },
 	{ "out-of-order", "fail", { "p.a.recv: expected completions in posting order" } },
-	{ "former-life", "fail", { "p.b.recv: expected no completion of life 1 after the QP went to RESET, seen WR_FLUSH_ERR for request 3 of life 1" } },
+	{ "former-life",
+	  "fail",
+	  { "p.b.recv: expected no completion of life 1 after the QP went to RESET, seen WR_FLUSH_ERR for request 3 of life 1" } },
 	{ "flush-without-cause", "fail", { "p.b: flush without explanation" } },
 	/* Time. */
 	{ "too-early", "fail", { "too early", "rnr", "12" } },
@@ -106,11 +115,16 @@ static const struct row {
 	{ "silent-too-late", "fail", { "too late", "silent" } },
 	{ "silent-late-on-a-busy-machine", "pass", { "" } },
 	/* A SUCCESS that is none. */
-	{ "psn-false-success", "fail", { "step 4 (expect): p.a: SUCCESS for `ghost`, but nothing of it there at p.b", "expected wc: every one RETRY_EXC_ERR, seen SUCCESS" } },
+	{ "psn-false-success",
+	  "fail",
+	  { "step 4 (expect): p.a: SUCCESS for `ghost`, but nothing of it there at p.b",
+	    "expected wc: every one RETRY_EXC_ERR, seen SUCCESS" } },
 	{ "psn-says-success-and-absent", "fail", { "SUCCESS for `ghost`, but nothing of it there at p.b" } },
 	{ "payload-looked-at-before-its-completion", "pass", { "" } },
 	{ "psn-false-success-in-profile", "deviation", { "the profile's false-success" } },
-	{ "psn-false-success-unseen", "fail", { "likely the profile's false-success, which no run has shown on this kernel (6.1.0-57-amd64, inside its range)" } },
+	{ "psn-false-success-unseen",
+	  "fail",
+	  { "likely the profile's false-success, which no run has shown on this kernel (6.1.0-57-amd64, inside its range)" } },
 	{ "psn-false-success-other-kernel", "fail", { "likely the profile's false-success" } },
 	{ "psn-stale-profile", "pass", { "" } },
 	/* An event that the device does not have. */
@@ -200,10 +214,10 @@ static void test_golden(void)
 		input_load(row->name, &in);
 		v = judge(&in, false);
 		ROW_ASSERT(is_verdict(v, row->verdict), "%s: wanted %s, is %s: %s", row->name, row->verdict, json_str(v, "verdict"),
-		           json_str(v, "headline"));
+			   json_str(v, "headline"));
 		for (int k = 0; k < 4 && row->headline[k]; k++)
 			ROW_ASSERT(is_told(v, row->headline[k]), "%s: `%s` is not in `%s`", row->name, row->headline[k],
-			           json_str(v, "headline"));
+				   json_str(v, "headline"));
 		check_golden(row, v);
 		json_decref(v);
 		input_release(&in);
@@ -252,8 +266,10 @@ static void test_stale(void)
 {
 	static const struct {
 		const char *name, *id;
-	} stale[] = { { "psn-stale-profile", "false-success" }, { "psn-stale-profile", "stays-up" }, { "rkey-stale-profile", "no-event" },
-		    { "queue-full-stale-profile", "holds-more" } };
+	} stale[] = { { "psn-stale-profile", "false-success" },
+		      { "psn-stale-profile", "stays-up" },
+		      { "rkey-stale-profile", "no-event" },
+		      { "queue-full-stale-profile", "holds-more" } };
 
 	for (size_t i = 0; i < sizeof(stale) / sizeof(stale[0]); i++) {
 		struct input in;
@@ -299,7 +315,8 @@ static void test_pass_is_told(void)
 	CU_ASSERT(json_array_size(json_object_get(v, "findings")) == 0);
 	CU_ASSERT(!strcmp(json_str(v, "seen"), "a RNR_RETRY_EXC_ERR 41.0 ms, b RTS"));
 	w = json_array_get(json_object_get(v, "windows"), 0);
-	CU_ASSERT(w && !strcmp(json_str(w, "detection"), "rnr") && json_int(w, "low_ns", 0) == 3 * 10240000 && json_bool(w, "ok", false));
+	CU_ASSERT(w && !strcmp(json_str(w, "detection"), "rnr") && json_int(w, "low_ns", 0) == 3 * 10240000 &&
+		  json_bool(w, "ok", false));
 	CU_ASSERT(json_int(json_object_get(json_object_get(v, "counters"), "dev.a"), "rcvd_rnr_err", 0) == 4);
 	CU_ASSERT(json_int(json_object_get(json_object_get(v, "ledger"), "p.a.send"), "posted", 0) == 7);
 	json_decref(v);
@@ -379,7 +396,8 @@ static void receive_flush_is_lost(json_t *rs)
 
 static void order_is_swapped(json_t *rs)
 {
-	json_t *cause = find(rs, "wc", "p.a.send", "status", "RNR_RETRY_EXC_ERR"), *flush = find(rs, "wc", "p.a.send", "status", "WR_FLUSH_ERR");
+	json_t *cause = find(rs, "wc", "p.a.send", "status", "RNR_RETRY_EXC_ERR"),
+	       *flush = find(rs, "wc", "p.a.send", "status", "WR_FLUSH_ERR");
 
 	set(cause, "status", "WR_FLUSH_ERR");
 	set(flush, "status", "RNR_RETRY_EXC_ERR");
@@ -574,7 +592,8 @@ static void test_mutations(void)
 		input_load("rnr-pass", &in);
 		mutations[i].change(in.records);
 		v = judge(&in, false);
-		ROW_ASSERT(v && !is_verdict(v, "pass") && !is_verdict(v, "deviation"), "%s: still %s", mutations[i].name, json_str(v, "verdict"));
+		ROW_ASSERT(v && !is_verdict(v, "pass") && !is_verdict(v, "deviation"), "%s: still %s", mutations[i].name,
+			   json_str(v, "verdict"));
 		json_decref(v);
 		input_release(&in);
 	}
@@ -656,7 +675,8 @@ static void test_exit_status(void)
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		ROW_ASSERT(verdict_exit_status(table[i].counts) == table[i].status, "row %zu: %d", i, verdict_exit_status(table[i].counts));
+		ROW_ASSERT(verdict_exit_status(table[i].counts) == table[i].status, "row %zu: %d", i,
+			   verdict_exit_status(table[i].counts));
 }
 
 static void test_names(void)

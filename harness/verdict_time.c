@@ -50,7 +50,8 @@ static void find_detection(const struct judge *j, struct timing *t)
 	for (size_t i = j->m->faults.n; i-- > 0;) {
 		const struct m_fault *f = &j->m->faults.v[i];
 
-		if (!f->injected || f->rec > t->c->rec || (f->cleared && f->clear_rec < t->c->rec) || !m_fault_reaches(j->m, f, t->c->qp))
+		if (!f->injected || f->rec > t->c->rec || (f->cleared && f->clear_rec < t->c->rec) ||
+		    !m_fault_reaches(j->m, f, t->c->qp))
 			continue;
 		if (t->detection == DETECTION_SILENT && !strcmp(f->detection, detection_names[DETECTION_SEQ_NAK]))
 			t->detection = DETECTION_SEQ_NAK;
@@ -96,8 +97,8 @@ static void find_start(const struct judge *j, struct timing *t)
 		t->low_start = t->p->t;
 }
 
-/* The first transmission of the request that failed, where the wire saw it and nothing was on its way shortly before it, for which a
- * timer that no ACK stops might still have been running: this request's alone. NULL: nothing shows it. */
+/* The first transmission of the request that failed, where the wire saw it and nothing was on its way shortly before it, for which
+ * a timer that no ACK stops might still have been running: this request's alone. NULL: nothing shows it. */
 static const struct m_packet *shown_start(const struct judge *j, const struct timing *t)
 {
 	const struct m_packet *first = NULL;
@@ -114,7 +115,8 @@ static const struct m_packet *shown_start(const struct judge *j, const struct ti
 	for (size_t i = 0; first && i < j->m->comps.n; i++) {
 		const struct m_comp *o = &j->m->comps.v[i];
 
-		if (o->queue == t->c->queue && o->life == t->c->life && o->seq < t->c->seq && (!o->success || o->t_last + running_ns >= first->t))
+		if (o->queue == t->c->queue && o->life == t->c->life && o->seq < t->c->seq &&
+		    (!o->success || o->t_last + running_ns >= first->t))
 			return NULL;
 	}
 	return first;
@@ -173,8 +175,11 @@ static void out_of_window(struct judge *j, const struct timing *t, uint64_t meas
 	bool warns = !early && (t->w.high_warns || start_is_vague(j, t));
 	/* When the fault began stands on another machine's clock. */
 	bool unknown = !early && t->fault && j->m->several_clocks;
-	struct finding *f = judge_find(j, warns ? SEVERITY_WARNING : unknown ? SEVERITY_INCONCLUSIVE : SEVERITY_FAIL, "time", t->c->inst,
-	                               t->c->rec, judge_qp(j, t->c->qp));
+	struct finding *f = judge_find(j,
+				       warns     ? SEVERITY_WARNING
+				       : unknown ? SEVERITY_INCONCLUSIVE
+						 : SEVERITY_FAIL,
+				       "time", t->c->inst, t->c->rec, judge_qp(j, t->c->qp));
 	char low[64], high[64], got[64], wide[64];
 
 	if (!f)
@@ -187,8 +192,8 @@ static void out_of_window(struct judge *j, const struct timing *t, uint64_t meas
 	else
 		finding_set(f, f->expected, "%s between %s and %s (+ %s measured lateness)", t->c->status, low, high, wide);
 	finding_set(f, f->seen, "%s", units_format_ns(measured, got, sizeof(got)));
-	finding_set(f, f->text, "%s: too %s: expected %s (%s), seen after %s", judge_qp(j, t->c->qp), early ? "early" : "late", f->expected,
-	            detection_names[t->detection], f->seen);
+	finding_set(f, f->text, "%s: too %s: expected %s (%s), seen after %s", judge_qp(j, t->c->qp), early ? "early" : "late",
+		    f->expected, detection_names[t->detection], f->seen);
 }
 
 static void report(struct judge *j, const struct timing *t)
@@ -203,9 +208,10 @@ static void report(struct judge *j, const struct timing *t)
 	/* Where the two starts differ, the one that speaks for the device is the one to show. */
 	if (!early && measured < t->w.low_ns)
 		measured = measured_low;
-	o = json_pack("{s:i, s:s, s:s, s:I, s:I, s:I, s:b}", "step", j->m->insts.v[t->p->inst].step, "of", *t->p->as ? t->p->as : t->p->op,
-	              "detection", detection_names[t->detection], "low_ns", (json_int_t)t->w.low_ns, "measured_ns",
-	              (json_int_t)(early ? measured_low : measured), "widened_ns", (json_int_t)t->widened, "ok", ok);
+	o = json_pack("{s:i, s:s, s:s, s:I, s:I, s:I, s:b}", "step", j->m->insts.v[t->p->inst].step, "of",
+		      *t->p->as ? t->p->as : t->p->op, "detection", detection_names[t->detection], "low_ns",
+		      (json_int_t)t->w.low_ns, "measured_ns", (json_int_t)(early ? measured_low : measured), "widened_ns",
+		      (json_int_t)t->widened, "ok", ok);
 	json_object_set_new(o, "high_ns", high == UINT64_MAX ? json_null() : json_integer((json_int_t)high));
 	json_array_append_new(j->windows, o);
 	if (early || late)
@@ -231,8 +237,8 @@ static void first_error(struct judge *j, const struct m_comp *c)
 	t.w = plan_window(t.detection, t.attr, t.peer_attr, start != NULL);
 	if (t.w.never) {
 		judge_say(j, SEVERITY_FAIL, "time", c->inst, c->rec, judge_qp(j, c->qp),
-		          "%s: %s can never come with timeout %lld and rnr_retry %lld, but it came", judge_qp(j, c->qp), c->status,
-		          (long long)json_int(t.attr, "timeout", 0), (long long)json_int(t.attr, "rnr_retry", 0));
+			  "%s: %s can never come with timeout %lld and rnr_retry %lld, but it came", judge_qp(j, c->qp), c->status,
+			  (long long)json_int(t.attr, "timeout", 0), (long long)json_int(t.attr, "rnr_retry", 0));
 		return;
 	}
 	apply_profile(j, &t);

@@ -86,8 +86,8 @@ static void completion(struct judge *j, const struct m_comp *c)
 	struct finding *f;
 
 	/* Flushes are the business of cause-first; what a recovery ran into is the recovery's. */
-	if (c->success || c->taken || c->marker || c->twice || !strcmp(c->status, "WR_FLUSH_ERR") || !strcmp(judge_do(j, c->inst), "recover") ||
-	    allowed(j, c, NULL))
+	if (c->success || c->taken || c->marker || c->twice || !strcmp(c->status, "WR_FLUSH_ERR") ||
+	    !strcmp(judge_do(j, c->inst), "recover") || allowed(j, c, NULL))
 		return;
 	p = m_comp_post(j->m, c);
 	f = judge_find(j, SEVERITY_FAIL, "unexpected", c->inst, c->rec, judge_qp(j, c->qp));
@@ -95,9 +95,12 @@ static void completion(struct judge *j, const struct m_comp *c)
 		return;
 	finding_set(f, f->expected, "no error completion that the scenario does not name");
 	finding_set(f, f->seen, "%s", c->status);
-	finding_set(f, f->text, "%s: unexpected %s on the %s queue%s%s%s%s", judge_qp(j, c->qp), c->status, c->recv ? "receive" : "send",
-	            p && *p->as ? " of `" : *c->traffic ? " of traffic `" : "", p && *p->as ? p->as : c->traffic,
-	            (p && *p->as) || *c->traffic ? "`" : "", ": no expect or allow names it");
+	finding_set(f, f->text, "%s: unexpected %s on the %s queue%s%s%s%s", judge_qp(j, c->qp), c->status,
+		    c->recv ? "receive" : "send",
+		    p && *p->as   ? " of `"
+		    : *c->traffic ? " of traffic `"
+				  : "",
+		    p && *p->as ? p->as : c->traffic, (p && *p->as) || *c->traffic ? "`" : "", ": no expect or allow names it");
 }
 
 /* The expectation that held and named how many of this post's requests succeed; M_NONE. */
@@ -137,7 +140,7 @@ static void uncounted(struct judge *j, const struct m_comp *c)
 static bool cm_routine(const struct judge *j, const struct m_event *ev)
 {
 	static const char *const routine[] = { "ADDR_RESOLVED",    "ROUTE_RESOLVED", "CONNECT_REQUEST",
-		                               "CONNECT_RESPONSE", "ESTABLISHED",    "DISCONNECTED" };
+					       "CONNECT_RESPONSE", "ESTABLISHED",    "DISCONNECTED" };
 	const char *what = judge_do(j, ev->inst);
 
 	if (!ev->cm || (strcmp(what, "connect") && strcmp(what, "recover") && strcmp(what, "destroy")))
@@ -270,8 +273,8 @@ static void false_success(struct judge *j, const struct m_payload *r, const stru
 			what = kinds[i].name;
 	if (entry) {
 		judge_deviation(j, entry, "payload", r->inst, r->rec, judge_qp(j, c->qp),
-		                "%s: SUCCESS for `%s`, with %s at %s: the profile's %s", judge_qp(j, c->qp), r->as, what, r->at,
-		                json_str(entry, "id"));
+				"%s: SUCCESS for `%s`, with %s at %s: the profile's %s", judge_qp(j, c->qp), r->as, what, r->at,
+				json_str(entry, "id"));
 		return;
 	}
 	f = judge_find(j, SEVERITY_FAIL, "payload", r->inst, r->rec, judge_qp(j, c->qp));
@@ -279,8 +282,8 @@ static void false_success(struct judge *j, const struct m_payload *r, const stru
 		return;
 	finding_set(f, f->expected, "the data at %s, as the completion says SUCCESS", r->at);
 	finding_set(f, f->seen, "%s", what);
-	finding_set(f, f->text, "%s: SUCCESS for `%s`, but %s at %s (%u intact, %u absent, %u partial, %u stale of %u)", judge_qp(j, c->qp),
-	            r->as, what, r->at, r->intact, r->absent, r->partial, r->stale, r->total);
+	finding_set(f, f->text, "%s: SUCCESS for `%s`, but %s at %s (%u intact, %u absent, %u partial, %u stale of %u)",
+		    judge_qp(j, c->qp), r->as, what, r->at, r->intact, r->absent, r->partial, r->stale, r->total);
 }
 
 static void payload(struct judge *j, const struct m_payload *r)
@@ -331,8 +334,9 @@ void verdict_check_payload(struct judge *j)
 
 		/* Looked at several times: the last look counts. */
 		for (size_t k = i + 1; k < j->m->payloads.n; k++)
-			again |= !strcmp(j->m->payloads.v[k].as, j->m->payloads.v[i].as) && j->m->payloads.v[k].inst == j->m->payloads.v[i].inst &&
-			         !strcmp(j->m->payloads.v[k].at, j->m->payloads.v[i].at);
+			again |= !strcmp(j->m->payloads.v[k].as, j->m->payloads.v[i].as) &&
+				 j->m->payloads.v[k].inst == j->m->payloads.v[i].inst &&
+				 !strcmp(j->m->payloads.v[k].at, j->m->payloads.v[i].at);
 		if (!again)
 			payload(j, &j->m->payloads.v[i]);
 	}
