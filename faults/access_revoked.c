@@ -156,28 +156,31 @@ static int clear(struct fault *f, struct error *e)
 static int prove(struct fault *f, json_t **ret, struct error *e)
 {
 	const char *right = fault_arg(f, "right");
+	unsigned posted = fault_pair_posted(f, fault_arg(f, "at"));
 	char mr[160];
 	json_t *queried;
 	bool lacks;
 
 	(void)e;
+	/* A right that is gone while nobody posts anything breaks nothing. */
 	if (!of_qp(f)) {
 		lacks = json_object_get(f->state, "created_without") != NULL;
-		*ret = json_pack("{s:s,s:b}", "mr", mr_name(f, mr, sizeof mr), "registered_without", (int)lacks);
-		return lacks;
+		*ret = json_pack("{s:s,s:b,s:i}", "mr", mr_name(f, mr, sizeof mr), "registered_without", (int)lacks, "posted",
+				 (int)posted);
+		return lacks && posted;
 	}
 	if (json_bool(f->state, "lacked", false)) {
-		*ret = json_pack("{s:b}", "queried_without", 1);
-		return 1;
+		*ret = json_pack("{s:b,s:i}", "queried_without", 1, "posted", (int)posted);
+		return posted > 0;
 	}
 	queried = fault_query(f, fault_arg(f, "at"));
 	lacks = queried && json_is_array(json_object_get(queried, "access")) && !json_has(queried, "access", right);
 	if (lacks)
 		json_object_set_new(f->state, "lacked", json_true());
-	*ret = json_pack("{s:b,s:O?}", "queried_without", (int)lacks, "access",
+	*ret = json_pack("{s:b,s:i,s:O?}", "queried_without", (int)lacks, "posted", (int)posted, "access",
 			 queried ? json_object_get(queried, "access") : NULL);
 	json_decref(queried);
-	return lacks;
+	return lacks && posted;
 }
 
 static enum detection detection(const json_t *args)
@@ -195,7 +198,8 @@ const struct fault_ops fault_access_revoked = {
 	.layer = FAULT_VERBS,
 	.blast = FAULT_BLAST_PAIR,
 	.params = params,
-	.proof = "the device answers the QP's flags without the right, or registered the MR without it",
+	.proof =
+		"the device answers the QP's flags without the right, or registered the MR without it, and an end has posted since",
 	.detection = detection,
 	.check = check,
 	.inject = inject,

@@ -676,6 +676,8 @@ static void access_revoked_of_a_qp_leaves_the_right_out(void)
 	json_object_set_new(w.reply, "queried", parse("{'state':'RTS','access':['REMOTE_WRITE']}"));
 	CU_ASSERT_EQUAL(prove(&f), 0);
 	json_object_set_new(w.reply, "queried", parse("{'state':'RTS','access':['REMOTE_READ']}"));
+	CU_ASSERT_EQUAL(prove(&f), 0); /* nobody has posted anything */
+	w.posts = 1;
 	CU_ASSERT_EQUAL(prove(&f), 1);
 	fault_done(&f);
 	json_decref(set);
@@ -699,6 +701,8 @@ static void access_revoked_of_an_mr_registers_it_anew(void)
 	CU_ASSERT_STRING_EQUAL(json_str(asked, "mr"), "p.b.mem");
 	CU_ASSERT_TRUE(json_has(asked, "access", "LOCAL_WRITE"));
 	CU_ASSERT_FALSE(json_has(asked, "access", "REMOTE_WRITE"));
+	CU_ASSERT_EQUAL(prove(&f), 0);
+	w.posts = 1;
 	CU_ASSERT_EQUAL(prove(&f), 1);
 	CU_ASSERT_EQUAL(f.ops->clear(&f, NULL), 0);
 	CU_ASSERT_EQUAL(w.renewed, 2);
