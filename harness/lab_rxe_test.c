@@ -125,7 +125,7 @@ static void journal_undoes_a_lane(void)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		struct fixture f = { NULL };
+		struct fixture f = { .journal = NULL };
 
 		if (journal_open(&f.journal, &e) == 0 && lab_rxe.open(NULL, f.journal, &f.lab, &e) == 0 &&
 		    f.lab->ops->lane_up(f.lab, 0, &f.lane, &e) == 0 && write(fds[1], f.lane.device[0].netdev, 16) == 16)
