@@ -44,8 +44,10 @@ static int fake_wire(const char *mode)
 		const char *op = json_str(req, "op");
 		bool rule = op && !strcmp(op, "rule");
 
-		if (rule && !strcmp(mode, "dies"))
+		if (rule && !strcmp(mode, "dies")) {
+			json_decref(req);
 			return 7;
+		}
 		if (op && !strcmp(op, "clock"))
 			say(json_pack("{s:[{s:s,s:i,s:s,s:s,s:i}]}", "recs", "kind", "packet", "t", 5, "from", "a", "class", "ack",
 				      "count", 1));
