@@ -6,6 +6,7 @@
 #include "agent_rig.h"
 #include "fake_verbs.h"
 #include "object.h"
+#include "../harness/test.h"
 
 #define REQ(op) "{s:s}", "op", op
 
@@ -439,33 +440,25 @@ static void test_payload(void)
 	tear_down();
 }
 
+static const struct test_case cases[] = {
+	{ "protocol", test_protocol },
+	{ "batch", test_batch },
+	{ "every call fails once", test_every_call_fails_once },
+	{ "modify", test_modify },
+	{ "bad_wr in the middle", test_bad_wr_in_the_middle },
+	{ "keys", test_keys },
+	{ "completions", test_completions },
+	{ "discard at RESET", test_discard_at_reset },
+	{ "the whole receive queue", test_whole_receive_queue },
+	{ "SRQ modify", test_srq_modify },
+	{ "drain", test_drain },
+	{ "blocked", test_blocked },
+	{ "release acknowledges", test_release_acknowledges },
+	{ "payload", test_payload },
+};
+
 int main(void)
 {
-	CU_TestInfo tests[] = {
-		{ "protocol", test_protocol },
-		{ "batch", test_batch },
-		{ "every call fails once", test_every_call_fails_once },
-		{ "modify", test_modify },
-		{ "bad_wr in the middle", test_bad_wr_in_the_middle },
-		{ "keys", test_keys },
-		{ "completions", test_completions },
-		{ "discard at RESET", test_discard_at_reset },
-		{ "the whole receive queue", test_whole_receive_queue },
-		{ "SRQ modify", test_srq_modify },
-		{ "drain", test_drain },
-		{ "blocked", test_blocked },
-		{ "release acknowledges", test_release_acknowledges },
-		{ "payload", test_payload },
-		CU_TEST_INFO_NULL,
-	};
-	CU_SuiteInfo suites[] = { { "agent", NULL, NULL, NULL, NULL, tests }, CU_SUITE_INFO_NULL };
-	unsigned failed;
-
 	signal(SIGPIPE, SIG_IGN);
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_run_tests();
-	failed = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failed ? 1 : 0;
+	return test_run("agent", cases, sizeof(cases) / sizeof(cases[0]));
 }

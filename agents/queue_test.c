@@ -5,6 +5,7 @@
 
 #include "agent_rig.h"
 #include "hist.h"
+#include "../harness/test.h"
 
 static struct queue *send_queue, *recv_queue;
 
@@ -288,28 +289,20 @@ static void test_hist(void)
 	CU_ASSERT_EQUAL(hist_quantile(&h, 1000), UINT64_MAX);
 }
 
+static const struct test_case cases[] = {
+	{ "numbers", test_numbers },
+	{ "retire", test_retire },
+	{ "missing", test_missing },
+	{ "wrong completions", test_wrong_completions },
+	{ "discarded, then seen", test_discarded_then_seen },
+	{ "lives wrap", test_life_wraps },
+	{ "growth", test_growth },
+	{ "runs", test_runs },
+	{ "quantiles", test_hist },
+};
+
 int main(void)
 {
-	CU_TestInfo tests[] = {
-		{ "numbers", test_numbers },
-		{ "retire", test_retire },
-		{ "missing", test_missing },
-		{ "wrong completions", test_wrong_completions },
-		{ "discarded, then seen", test_discarded_then_seen },
-		{ "lives wrap", test_life_wraps },
-		{ "growth", test_growth },
-		{ "runs", test_runs },
-		{ "quantiles", test_hist },
-		CU_TEST_INFO_NULL,
-	};
-	CU_SuiteInfo suites[] = { { "queue", NULL, NULL, NULL, NULL, tests }, CU_SUITE_INFO_NULL };
-	unsigned failed;
-
 	signal(SIGPIPE, SIG_IGN);
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_run_tests();
-	failed = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failed ? 1 : 0;
+	return test_run("queue", cases, sizeof(cases) / sizeof(cases[0]));
 }

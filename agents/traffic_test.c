@@ -7,6 +7,7 @@
 #include "agent_rig.h"
 #include "fake_verbs.h"
 #include "object.h"
+#include "../harness/test.h"
 
 #define SIZE 128
 #define TAG 5
@@ -371,27 +372,15 @@ static void test_verify(void)
 	tear_down();
 }
 
+static const struct test_case cases[] = {
+	{ "to the end", test_to_the_end },   { "parts of its time", test_phases },
+	{ "bad payload", test_bad_payload }, { "an error ends it", test_error_ends_it },
+	{ "window", test_window },           { "deadline, destroyed QP", test_deadline_and_gone },
+	{ "refused", test_refused },         { "verify", test_verify },
+};
+
 int main(void)
 {
-	CU_TestInfo tests[] = {
-		{ "to the end", test_to_the_end },
-		{ "parts of its time", test_phases },
-		{ "bad payload", test_bad_payload },
-		{ "an error ends it", test_error_ends_it },
-		{ "window", test_window },
-		{ "deadline, destroyed QP", test_deadline_and_gone },
-		{ "refused", test_refused },
-		{ "verify", test_verify },
-		CU_TEST_INFO_NULL,
-	};
-	CU_SuiteInfo suites[] = { { "traffic", NULL, NULL, NULL, NULL, tests }, CU_SUITE_INFO_NULL };
-	unsigned failed;
-
 	signal(SIGPIPE, SIG_IGN);
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_run_tests();
-	failed = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failed ? 1 : 0;
+	return test_run("traffic", cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -14,6 +14,7 @@
 
 #include "loop.h"
 #include "units.h"
+#include "test.h"
 
 struct seen {
 	struct line *line;
@@ -327,27 +328,19 @@ static void test_wait_deadline(void)
 	sd_event_unref(loop);
 }
 
+static const struct test_case cases[] = {
+	{ "lines in any pieces", test_lines },
+	{ "bounded queue", test_queue },
+	{ "line too long", test_too_long },
+	{ "broken pipe", test_broken_pipe },
+	{ "free in callback", test_free_in_callback },
+	{ "regular files", test_regular_files },
+	{ "one socket both ways", test_one_socket },
+	{ "loop_wait deadline", test_wait_deadline },
+};
+
 int main(void)
 {
-	CU_TestInfo tests[] = {
-		{ "lines in any pieces", test_lines },
-		{ "bounded queue", test_queue },
-		{ "line too long", test_too_long },
-		{ "broken pipe", test_broken_pipe },
-		{ "free in callback", test_free_in_callback },
-		{ "regular files", test_regular_files },
-		{ "one socket both ways", test_one_socket },
-		{ "loop_wait deadline", test_wait_deadline },
-		CU_TEST_INFO_NULL,
-	};
-	CU_SuiteInfo suites[] = { { "line", NULL, NULL, NULL, NULL, tests }, CU_SUITE_INFO_NULL };
-	unsigned failed;
-
 	signal(SIGPIPE, SIG_IGN);
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_run_tests();
-	failed = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failed ? 1 : 0;
+	return test_run("line", cases, sizeof(cases) / sizeof(cases[0]));
 }
