@@ -20,6 +20,13 @@ struct executor_case {
 	uint64_t budget_ns; /* beyond this (and a margin) the case hangs */
 };
 
+/* What is to run. It may grow during on_done() (what a case has shown decides what else there is), at its end: a number once given
+ * stays, a pointer into it does not. All is done when every case in it has ended and none has added more. */
+struct executor_queue {
+	const struct executor_case *cases;
+	size_t n;
+};
+
 struct executor_options {
 	const char *run_dir;
 	const char *self;    /* path of the qpdrill binary; agent beside it */
@@ -45,7 +52,7 @@ struct executor_options {
 struct executor_ops {
 	const char *name; /* "rxe" "guest" */
 	int (*probe)(struct error *e);
-	int (*run)(sd_event *loop, const struct executor_case *cases, size_t n, const struct executor_options *o, struct error *e);
+	int (*run)(sd_event *loop, const struct executor_queue *queue, const struct executor_options *o, struct error *e);
 };
 
 extern const struct executor_ops executor_native;

@@ -34,8 +34,7 @@
 struct outer {
 	sd_event *loop;
 	const struct executor_options *o;
-	const struct executor_case *cases;
-	size_t n;
+	const struct executor_queue *queue;
 	char run_dir[PATH_MAX];
 	struct journal *journal;
 	struct guest_kernel kernel;
@@ -71,7 +70,7 @@ static void on_case_state(struct outer *x, const json_t *value)
 {
 	const char *state = json_str(value, "state"), *id = json_str(value, "case");
 
-	if (!state || !id || strcmp(id, x->cases[x->index].id) != 0)
+	if (!state || !id || strcmp(id, x->queue->cases[x->index].id) != 0)
 		return;
 	if (strcmp(state, "step") == 0) {
 		if (x->o->on_step)
@@ -298,7 +297,7 @@ static bool case_settled(void *user)
 /* Relative to the run folder, as the inner controller sees it. */
 static const char *case_dir(const struct outer *x, size_t i)
 {
-	const char *dir = x->cases[i].dir, *cut = x->o->run_dir;
+	const char *dir = x->queue->cases[i].dir, *cut = x->o->run_dir;
 	size_t len = strlen(cut);
 
 	return strncmp(dir, cut, len) == 0 && dir[len] == '/' ? dir + len + 1 : dir;
@@ -324,7 +323,7 @@ static int guest_is_lost(struct outer *x, size_t i, int rc, struct error *e)
 
 	if (rc == -ETIMEDOUT)
 		snprintf(text, sizeof text, "no answer within %llu s (the case's time and %llu s more); it was ended",
-			 (unsigned long long)((x->cases[i].budget_ns + CASE_MARGIN_NS) / NSEC_PER_SEC),
+			 (unsigned long long)((x->queue->cases[i].budget_ns + CASE_MARGIN_NS) / NSEC_PER_SEC),
 			 CASE_MARGIN_NS / NSEC_PER_SEC);
 	else if (status > 0 && WIFSIGNALED(status))
 		snprintf(text, sizeof text, "its QEMU was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
@@ -334,15 +333,15 @@ static int guest_is_lost(struct outer *x, size_t i, int rc, struct error *e)
 		snprintf(text, sizeof text, "the controller in it has ended, or was ended");
 	else
 		snprintf(text, sizeof text, "its kernel stopped or restarted");
-	log_warn("%s: the guest is lost: %s", x->cases[i].id, text);
-	return executor_crash_record(x->cases[i].dir, x->console, x->boot, text, e);
+	log_warn("%s: the guest is lost: %s", x->queue->cases[i].id, text);
+	return executor_crash_record(x->queue->cases[i].dir, x->console, x->boot, text, e);
 }
 
 /* Runs case i in the guest that is up. *ret_fresh: the next case needs a new one. */
 static int run_case(struct outer *x, size_t i, bool *ret_fresh, struct error *e)
 {
 	uint64_t begin = now_ns();
-	json_t *request = json_pack("{s:s,s:s}", "case", x->cases[i].id, "dir", case_dir(x, i));
+	json_t *request = json_pack("{s:s,s:s}", "case", x->queue->cases[i].id, "dir", case_dir(x, i));
 	int rc;
 
 	x->index = i;
@@ -352,7 +351,7 @@ static int run_case(struct outer *x, size_t i, bool *ret_fresh, struct error *e)
 	rc = line_send(x->line, request);
 	json_decref(request);
 	if (rc == 0)
-		rc = loop_wait(x->loop, case_settled, x, begin + x->cases[i].budget_ns + CASE_MARGIN_NS);
+		rc = loop_wait(x->loop, case_settled, x, begin + x->queue->cases[i].budget_ns + CASE_MARGIN_NS);
 	if (x->done) {
 		*ret_fresh = x->marked || x->gone;
 		return 0;
@@ -390,8 +389,8 @@ static bool is_stopped_or_gone(void *user)
 
 static void keep_up(struct outer *x)
 {
-	log_info("the guest of %s stays up. Enter it with\n    %s guest shell --run %s\nCtrl-C here ends it", x->cases[x->index].id,
-		 x->o->self, x->run_dir);
+	log_info("the guest of %s stays up. Enter it with\n    %s guest shell --run %s\nCtrl-C here ends it",
+		 x->queue->cases[x->index].id, x->o->self, x->run_dir);
 	loop_wait(x->loop, is_stopped_or_gone, x, UINT64_MAX);
 }
 
@@ -400,7 +399,7 @@ static int run_all(struct outer *x, struct error *e)
 	bool go_on = true, fresh = true;
 	int rc = 0;
 
-	for (size_t i = 0; i < x->n && go_on && rc == 0; i++) {
+	for (size_t i = 0; i < x->queue->n && go_on && rc == 0; i++) {
 		if (fresh) {
 			send_off(x);
 			rc = boot(x, e);
@@ -430,9 +429,9 @@ static int guest_probe(struct error *e)
 	return 0;
 }
 
-static int guest_run(sd_event *loop, const struct executor_case *cases, size_t n, const struct executor_options *o, struct error *e)
+static int guest_run(sd_event *loop, const struct executor_queue *queue, const struct executor_options *o, struct error *e)
 {
-	struct outer x = { .loop = loop, .o = o, .cases = cases, .n = n, .shell_fd = -1 };
+	struct outer x = { .loop = loop, .o = o, .queue = queue, .shell_fd = -1 };
 	unsigned undone = 0;
 	int rc = journal_clean(&undone, o->verbose, e);
 

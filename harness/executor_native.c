@@ -38,8 +38,7 @@ static int native_probe(struct error *e)
 	return lab_rxe.probe(e);
 }
 
-static int native_run(sd_event *loop, const struct executor_case *cases, size_t n, const struct executor_options *o,
-		      struct error *e)
+static int native_run(sd_event *loop, const struct executor_queue *queue, const struct executor_options *o, struct error *e)
 {
 	struct native self = { .o = o };
 	const struct lane_options lo = {
@@ -62,19 +61,19 @@ static int native_run(sd_event *loop, const struct executor_case *cases, size_t 
 		o->on_environment(o->user, env);
 		json_decref(env);
 	}
-	for (size_t i = 0; i < n && go_on && !stopped((void *)o); i++) {
+	for (size_t i = 0; i < queue->n && go_on && !stopped((void *)o); i++) {
 		uint64_t begin = now_ns();
 		struct error broken = { "" };
 
 		self.index = i;
 		o->on_start(o->user, i);
-		if (executor_lane_run(lane, cases[i].dir, &broken) < 0)
-			log_warn("%s: %s", cases[i].id, broken.text);
+		if (executor_lane_run(lane, queue->cases[i].dir, &broken) < 0)
+			log_warn("%s: %s", queue->cases[i].id, broken.text);
 		go_on = o->on_done(o->user, i, 1, now_ns() - begin);
 		if (!told && executor_lane_kernel_marked(lane)) {
 			log_warn("%s: the kernel complained; a warning that speaks once a boot will not speak again until this "
 				 "machine is restarted",
-				 cases[i].id);
+				 queue->cases[i].id);
 			told = true;
 		}
 	}

@@ -28,9 +28,9 @@ struct run {
 	struct run_cases cases;
 	struct run_folder folder;
 	struct progress progress;
-	struct executor_case *queue; /* what the executor gets */
-	size_t *queue_case;          /* ... and which case that is */
-	size_t n_queue;
+	struct executor_queue queue;   /* what the executor gets */
+	struct executor_case *entries; /* ... its cases, */
+	size_t *entry_case;            /* and which case each is */
 	char kernel[128];
 	unsigned counts[NUM_VERDICTS];
 	bool stop;
@@ -107,15 +107,15 @@ static void settle_skipped_before(struct run *r, size_t end)
 
 static void skip_what_cannot_run(struct run *r, const json_t *env)
 {
-	for (size_t i = 0; i < r->n_queue; i++) {
-		struct run_case *c = &r->cases.cases[r->queue_case[i]];
+	for (size_t i = 0; i < r->queue.n; i++) {
+		struct run_case *c = &r->cases.cases[r->entry_case[i]];
 		struct error e = { "" };
 		char reason[256], path[4096];
 
 		if (c->judged || capability_check(json_object_get(c->plan, "requires"), env, reason, sizeof(reason)))
 			continue;
 		json_object_set_new(c->plan, "skip", json_string(reason));
-		snprintf(path, sizeof(path), "%s/plan.json", r->queue[i].dir);
+		snprintf(path, sizeof(path), "%s/plan.json", r->entries[i].dir);
 		if (json_save(path, c->plan, &e))
 			note_broken(r, -EIO, &e);
 	}
@@ -143,8 +143,8 @@ static void on_start(void *user, size_t index)
 {
 	struct run *r = user;
 
-	settle_skipped_before(r, r->queue_case[index]);
-	progress_start(&r->progress, r->cases.cases[r->queue_case[index]].id);
+	settle_skipped_before(r, r->entry_case[index]);
+	progress_start(&r->progress, r->cases.cases[r->entry_case[index]].id);
 }
 
 static void on_step(void *user, size_t index, int step, const char *what)
@@ -158,15 +158,15 @@ static void on_step(void *user, size_t index, int step, const char *what)
 static bool on_done(void *user, size_t index, int boot, uint64_t dur_ns)
 {
 	struct run *r = user;
-	struct run_case *c = &r->cases.cases[r->queue_case[index]];
+	struct run_case *c = &r->cases.cases[r->entry_case[index]];
 	struct error e = { "" };
 	json_t *verdict = NULL;
 	bool good;
 
 	if (c->judged)
 		return !r->stop;
-	settle_skipped_before(r, r->queue_case[index]);
-	if ((r->o->judge ? r->o->judge : run_judge)(r->queue[index].dir, r->kernel, r->o->strict, &verdict, &e)) {
+	settle_skipped_before(r, r->entry_case[index]);
+	if ((r->o->judge ? r->o->judge : run_judge)(r->entries[index].dir, r->kernel, r->o->strict, &verdict, &e)) {
 		settle_unrun(r, c, VERDICT_ERROR, e.text);
 		note_broken(r, -EIO, &e);
 		return !r->o->fail_fast;
@@ -278,23 +278,30 @@ static int folder_fill(struct run *r, struct error *e)
 	return rc ? rc : run_folder_save(&r->folder, e);
 }
 
+static int queue_add(struct run *r, size_t i, struct error *e)
+{
+	const struct run_case *c = &r->cases.cases[i];
+	struct executor_case *entries = reallocarray(r->entries, r->queue.n + 1, sizeof(*entries));
+	size_t *entry_case = reallocarray(r->entry_case, r->queue.n + 1, sizeof(*entry_case));
+	char *dir = NULL;
+
+	r->entries = entries ? entries : r->entries;
+	r->entry_case = entry_case ? entry_case : r->entry_case;
+	r->queue.cases = r->entries;
+	if (!entries || !entry_case || asprintf(&dir, "%s/%s", r->folder.dir, c->dir) < 0)
+		return error_set(e, -ENOMEM, "out of memory");
+	entries[r->queue.n] = (struct executor_case){ .id = c->id, .dir = dir, .budget_ns = json_u64(c->plan, "budget_ns", 0) };
+	entry_case[r->queue.n++] = i;
+	return 0;
+}
+
 static int queue_fill(struct run *r, struct error *e)
 {
-	r->queue = calloc(r->cases.n, sizeof(*r->queue));
-	r->queue_case = calloc(r->cases.n, sizeof(*r->queue_case));
-	if (!r->queue || !r->queue_case)
-		return error_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < r->cases.n; i++) {
-		const struct run_case *c = &r->cases.cases[i];
-		char *dir = NULL;
+		int rc = json_str(r->cases.cases[i].plan, "skip") ? 0 : queue_add(r, i, e);
 
-		if (json_str(c->plan, "skip"))
-			continue;
-		if (asprintf(&dir, "%s/%s", r->folder.dir, c->dir) < 0)
-			return error_set(e, -ENOMEM, "out of memory");
-		r->queue_case[r->n_queue] = i;
-		r->queue[r->n_queue++] =
-			(struct executor_case){ .id = c->id, .dir = dir, .budget_ns = json_u64(c->plan, "budget_ns", 0) };
+		if (rc)
+			return rc;
 	}
 	return 0;
 }
@@ -325,8 +332,8 @@ static int execute(struct run *r, struct error *e)
 	if (rc)
 		return rc;
 	x.self = self;
-	progress_note(&r->progress, "lab %s: %zu case%s to run", r->executor->name, r->n_queue, r->n_queue == 1 ? "" : "s");
-	rc = r->executor->run(r->loop, r->queue, r->n_queue, &x, e);
+	progress_note(&r->progress, "lab %s: %zu case%s to run", r->executor->name, r->queue.n, r->queue.n == 1 ? "" : "s");
+	rc = r->executor->run(r->loop, &r->queue, &x, e);
 	free(self);
 	return rc;
 }
@@ -396,9 +403,9 @@ static int run_prepared(struct run *r, FILE *out)
 		return EXIT_ERROR;
 	}
 	progress_init(&r->progress, stderr, isatty(STDERR_FILENO), r->o->quiet, r->cases.n);
-	if (r->n_queue)
+	if (r->queue.n)
 		rc = choose_executor(r, &e);
-	if (!rc && r->n_queue)
+	if (!rc && r->queue.n)
 		rc = execute(r, &e);
 	if (rc && !r->stop && !r->stopped_early)
 		note_broken(r, rc, &e);
@@ -453,10 +460,10 @@ int run_main(const struct run_options *o, FILE *out)
 		log_error("%s", e.text);
 	else
 		status = run_prepared(&r, out);
-	for (size_t i = 0; i < r.n_queue; i++)
-		free((char *)r.queue[i].dir);
-	free(r.queue);
-	free(r.queue_case);
+	for (size_t i = 0; i < r.queue.n; i++)
+		free((char *)r.entries[i].dir);
+	free(r.entries);
+	free(r.entry_case);
 	run_folder_close(&r.folder);
 	run_cases_release(&r.cases);
 	sd_event_unref(r.loop);

@@ -74,13 +74,13 @@ static bool stopped(void *user)
 	return *(const bool *)user;
 }
 
-static int fake_run(sd_event *loop, const struct executor_case *cases, size_t n, const struct executor_options *o, struct error *e)
+static int fake_run(sd_event *loop, const struct executor_queue *queue, const struct executor_options *o, struct error *e)
 {
 	json_t *env = json_pack("{s:s,s:s,s:s,s:b}", "kernel", "6.1.0-99-amd64", "lab", "rxe", "provider", "rxe", "guest", 1);
 
 	o->on_environment(o->user, env);
 	json_decref(env);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < queue->n; i++) {
 		if (break_after && ran == break_after)
 			return error_set(e, -EIO, "the lab fell apart");
 		if (raise_term) {
@@ -89,8 +89,8 @@ static int fake_run(sd_event *loop, const struct executor_case *cases, size_t n,
 				sd_event_run(loop, UINT64_MAX);
 			return error_set(e, -EINTR, "interrupted");
 		}
-		CU_ASSERT(access(cases[i].dir, R_OK) == 0);
-		CU_ASSERT(cases[i].budget_ns >= 10000000000ULL);
+		CU_ASSERT(access(queue->cases[i].dir, R_OK) == 0);
+		CU_ASSERT(queue->cases[i].budget_ns >= 10000000000ULL);
 		o->on_start(o->user, i);
 		o->on_step(o->user, i, 1, "connect");
 		ran++;
