@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "packet.h"
 
+#include <libdeflate.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "packet_bytes.h"
 
@@ -176,10 +176,10 @@ uint32_t packet_icrc_compute(const uint8_t *frame, const struct packet *p)
 	}
 	udp[6] = udp[7] = 0xff;
 	udp[UDP_BYTES + 4] = 0xff;
-	uLong crc = crc32(0, head, (uInt)n);
+	uint32_t crc = libdeflate_crc32(0, head, n);
 	size_t rest = (size_t)p->bth + 12;
 
-	return (uint32_t)crc32(crc, frame + rest, (uInt)(p->icrc - rest));
+	return libdeflate_crc32(crc, frame + rest, p->icrc - rest);
 }
 
 uint32_t packet_icrc_carried(const uint8_t *frame, const struct packet *p)

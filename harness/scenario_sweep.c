@@ -3,10 +3,10 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <libdeflate.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 /* A case's folder is named after its id. */
 #define SUFFIX_MAX 160
@@ -202,7 +202,7 @@ int sweep_name(struct loader *l, json_t **ret_sweep, char **ret_suffix)
 	if (size > SUFFIX_MAX) {
 		char crc[16];
 
-		snprintf(crc, sizeof(crc), "~%08lx", crc32(0, (const unsigned char *)suffix, (unsigned)size));
+		snprintf(crc, sizeof(crc), "~%08x", libdeflate_crc32(0, suffix, size));
 		memcpy(suffix + SUFFIX_MAX - strlen(crc), crc, strlen(crc) + 1);
 	}
 	*ret_sweep = sweep;

@@ -19,7 +19,7 @@ libxml2-utils|xmllint: checks the JUnit reports in the tests
 libsystemd-dev|the event loop
 uthash-dev|hashes and lists
 libcunit1-dev|unit tests
-zlib1g-dev|checksums
+libdeflate-dev|checksums: the ICRC of packets
 qemu-system-x86|boots the guest
 cpio|packs the guest'\''s first file system
 kmod|finds the kernel modules that the guest needs
