@@ -20,6 +20,28 @@ struct executor_case {
 	uint64_t budget_ns; /* beyond this (and a margin) the case hangs */
 };
 
+/* What a free lane is to do. */
+enum executor_next {
+	EXECUTOR_CASE, /* run the case that was named */
+	EXECUTOR_WAIT, /* nothing now; ask again when a case that runs has ended and on_done() has returned */
+	EXECUTOR_END,  /* nothing more; what runs is awaited */
+};
+
+/* Whose doing it is, what the kernel has said or done while the case ran. */
+enum executor_blame {
+	EXECUTOR_OWN,    /* its own, or nobody's: it is judged by what lies in its folder */
+	EXECUTOR_BESIDE, /* another's: it runs again, because what speaks once a boot had spoken */
+	EXECUTOR_ALONE, /* this one's or that of another that ran beside it: it runs again alone, in a fresh boot where there is one
+			 */
+};
+
+struct executor_end {
+	int boot, lane;
+	uint64_t dur_ns;
+	enum executor_blame blame;
+	const char *why; /* unless EXECUTOR_OWN: what happened, for people */
+};
+
 /* What is to run. It may grow during on_done() (what a case has shown decides what else there is), at its end: a number once given
  * stays, a pointer into it does not. All is done when every case in it has ended and none has added more. */
 struct executor_queue {
@@ -35,6 +57,8 @@ struct executor_options {
 	const char *kernel, *modules; /* --kernel, --modules, or NULL */
 	const char *rdma_core;        /* --rdma-core PREFIX, or NULL */
 	const char *accel;            /* "auto" "kvm" "tcg" */
+	unsigned lanes;               /* how many cases may run side by side */
+	bool wire;                    /* some of them have the wire between their devices */
 	bool keep, verbose;
 	/* Becomes true when the run is to end now (SIGINT, SIGTERM come through the loop, so a wait in it wakes up): ask it in
 	 * every done() that waits for long, put everything back, return -EINTR. May be NULL. */
@@ -43,9 +67,11 @@ struct executor_options {
 	void (*on_environment)(void *user, const json_t *env);
 	void (*on_start)(void *user, size_t index);
 	void (*on_step)(void *user, size_t index, int step, const char *what);
-	/* The case has ended: its observations are complete (a crash or hang is in them as klog / lost / dump records). Return
-	 * false to stop the run (--fail-fast, --keep after a failure). */
-	bool (*on_done)(void *user, size_t index, int boot, uint64_t dur_ns);
+	/* A lane is free: its number in the queue, and whether it wants a boot that has run nothing. */
+	enum executor_next (*next)(void *user, size_t *ret_index, bool *ret_fresh);
+	/* The case has ended: its observations are complete (a crash or hang is in them as klog / lost / dump records), or it is to
+	 * run again. Return false to stop the run (--fail-fast, --keep after a failure). */
+	bool (*on_done)(void *user, size_t index, const struct executor_end *end);
 	void *user;
 };
 

@@ -396,10 +396,12 @@ static void keep_up(struct outer *x)
 
 static int run_all(struct outer *x, struct error *e)
 {
-	bool go_on = true, fresh = true;
+	bool go_on = true, fresh = true, wanted = false;
 	int rc = 0;
+	size_t i;
 
-	for (size_t i = 0; i < x->queue->n && go_on && rc == 0; i++) {
+	while (go_on && rc == 0 && x->o->next(x->o->user, &i, &wanted) == EXECUTOR_CASE) {
+		fresh |= wanted;
 		if (fresh) {
 			send_off(x);
 			rc = boot(x, e);
@@ -410,7 +412,7 @@ static int run_all(struct outer *x, struct error *e)
 		else if (rc == 0)
 			rc = error_set(e, -EINTR, "interrupted");
 		if (rc == 0)
-			go_on = x->o->on_done(x->o->user, i, x->boot, x->dur_ns);
+			go_on = x->o->on_done(x->o->user, i, &(struct executor_end){ .boot = x->boot, .dur_ns = x->dur_ns });
 		if (fresh && x->done)
 			log_info("guest: its kernel complained; the next case gets a fresh one");
 	}

@@ -46,7 +46,8 @@ static int native_run(sd_event *loop, const struct executor_queue *queue, const 
 	};
 	struct executor_lane *lane = NULL;
 	unsigned undone = 0;
-	bool go_on = true, told = false;
+	bool go_on = true, told = false, wanted;
+	size_t i;
 	int rc = journal_clean(&undone, o->verbose, e);
 
 	if (undone)
@@ -61,7 +62,7 @@ static int native_run(sd_event *loop, const struct executor_queue *queue, const 
 		o->on_environment(o->user, env);
 		json_decref(env);
 	}
-	for (size_t i = 0; i < queue->n && go_on && !stopped((void *)o); i++) {
+	while (go_on && !stopped((void *)o) && o->next(o->user, &i, &wanted) == EXECUTOR_CASE) {
 		uint64_t begin = now_ns();
 		struct error broken = { "" };
 
@@ -69,7 +70,7 @@ static int native_run(sd_event *loop, const struct executor_queue *queue, const 
 		o->on_start(o->user, i);
 		if (executor_lane_run(lane, queue->cases[i].dir, &broken) < 0)
 			log_warn("%s: %s", queue->cases[i].id, broken.text);
-		go_on = o->on_done(o->user, i, 1, now_ns() - begin);
+		go_on = o->on_done(o->user, i, &(struct executor_end){ .boot = 1, .dur_ns = now_ns() - begin });
 		if (!told && executor_lane_kernel_marked(lane)) {
 			log_warn("%s: the kernel complained; a warning that speaks once a boot will not speak again until this "
 				 "machine is restarted",

@@ -15,6 +15,7 @@
 #include "data.h"
 #include "json.h"
 #include "log.h"
+#include "schedule.h"
 #include "units.h"
 
 #ifndef QD_BUILD
@@ -31,6 +32,7 @@ struct run {
 	struct executor_queue queue;   /* what the executor gets */
 	struct executor_case *entries; /* ... its cases, */
 	size_t *entry_case;            /* and which case each is */
+	struct schedule *schedule;     /* of the queue */
 	char kernel[128];
 	unsigned counts[NUM_VERDICTS];
 	bool stop;
@@ -155,9 +157,18 @@ static void on_step(void *user, size_t index, int step, const char *what)
 	progress_step(&r->progress, step, what);
 }
 
-static bool on_done(void *user, size_t index, int boot, uint64_t dur_ns)
+static enum executor_next next(void *user, size_t *ret_index, bool *ret_fresh)
 {
+	static const enum executor_next answers[] = {
+		[SCHEDULE_CASE] = EXECUTOR_CASE, [SCHEDULE_WAIT] = EXECUTOR_WAIT, [SCHEDULE_END] = EXECUTOR_END
+	};
 	struct run *r = user;
+
+	return answers[schedule_next(r->schedule, ret_index, ret_fresh)];
+}
+
+static bool judge_ended(struct run *r, size_t index, const struct executor_end *end)
+{
 	struct run_case *c = &r->cases.cases[r->entry_case[index]];
 	struct error e = { "" };
 	json_t *verdict = NULL;
@@ -171,13 +182,24 @@ static bool on_done(void *user, size_t index, int boot, uint64_t dur_ns)
 		note_broken(r, -EIO, &e);
 		return !r->o->fail_fast;
 	}
-	settle(r, c, verdict, boot, dur_ns);
+	settle(r, c, verdict, end->boot, end->dur_ns);
 	good = verdict_of(verdict) == VERDICT_PASS || verdict_of(verdict) == VERDICT_DEVIATION ||
 	       verdict_of(verdict) == VERDICT_SKIP;
 	json_decref(verdict);
 	if (!good && (r->o->fail_fast || r->o->keep))
 		r->stopped_early = true;
 	return !r->stopped_early && !r->stop;
+}
+
+static bool on_done(void *user, size_t index, const struct executor_end *end)
+{
+	struct run *r = user;
+	bool go_on = judge_ended(r, index, end);
+
+	schedule_done(r->schedule, index);
+	if (!go_on)
+		schedule_stop(r->schedule);
+	return go_on;
 }
 
 static int on_signal(sd_event_source *source, const struct signalfd_siginfo *si, void *user)
@@ -292,11 +314,13 @@ static int queue_add(struct run *r, size_t i, struct error *e)
 		return error_set(e, -ENOMEM, "out of memory");
 	entries[r->queue.n] = (struct executor_case){ .id = c->id, .dir = dir, .budget_ns = json_u64(c->plan, "budget_ns", 0) };
 	entry_case[r->queue.n++] = i;
-	return 0;
+	return schedule_add(r->schedule, 0, json_bool(c->plan, "exclusive", false)) ? error_set(e, -ENOMEM, "out of memory") : 0;
 }
 
 static int queue_fill(struct run *r, struct error *e)
 {
+	if (schedule_new(1, &r->schedule))
+		return error_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < r->cases.n; i++) {
 		int rc = json_str(r->cases.cases[i].plan, "skip") ? 0 : queue_add(r, i, e);
 
@@ -321,6 +345,8 @@ static int execute(struct run *r, struct error *e)
 		.keep = o->keep,
 		.verbose = o->verbose,
 		.stop = &r->stop,
+		.lanes = 1,
+		.next = next,
 		.on_environment = on_environment,
 		.on_start = on_start,
 		.on_step = on_step,
@@ -462,6 +488,7 @@ int run_main(const struct run_options *o, FILE *out)
 		status = run_prepared(&r, out);
 	for (size_t i = 0; i < r.queue.n; i++)
 		free((char *)r.entries[i].dir);
+	schedule_free(r.schedule);
 	free(r.entries);
 	free(r.entry_case);
 	run_folder_close(&r.folder);

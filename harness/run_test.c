@@ -77,10 +77,12 @@ static bool stopped(void *user)
 static int fake_run(sd_event *loop, const struct executor_queue *queue, const struct executor_options *o, struct error *e)
 {
 	json_t *env = json_pack("{s:s,s:s,s:s,s:b}", "kernel", "6.1.0-99-amd64", "lab", "rxe", "provider", "rxe", "guest", 1);
+	bool fresh;
+	size_t i;
 
 	o->on_environment(o->user, env);
 	json_decref(env);
-	for (size_t i = 0; i < queue->n; i++) {
+	while (o->next(o->user, &i, &fresh) == EXECUTOR_CASE) {
 		if (break_after && ran == break_after)
 			return error_set(e, -EIO, "the lab fell apart");
 		if (raise_term) {
@@ -94,7 +96,7 @@ static int fake_run(sd_event *loop, const struct executor_queue *queue, const st
 		o->on_start(o->user, i);
 		o->on_step(o->user, i, 1, "connect");
 		ran++;
-		if (!o->on_done(o->user, i, 1, 1000000))
+		if (!o->on_done(o->user, i, &(struct executor_end){ .boot = 1, .dur_ns = 1000000 }))
 			break;
 	}
 	return 0;
