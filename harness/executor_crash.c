@@ -18,6 +18,13 @@
 #define LEVEL_CRITICAL 2
 #define LEVEL_INFO 6
 
+static const char *json_text(const json_t *rec, const char *key)
+{
+	const char *text = json_str(rec, key);
+
+	return text ? text : "";
+}
+
 /* Cuts what follows the last newline. */
 static int cut_torn(int fd)
 {
@@ -66,9 +73,33 @@ static int level_of(const char *line)
 	return LEVEL_INFO;
 }
 
+/* A fault that only a dead kernel proves, and cannot record any more: what its end says on the console is the proof. */
+static json_t *proof_of_panic(const json_t *records, const json_t *tail)
+{
+	const json_t *fault = NULL, *rec, *line;
+	json_t *proof;
+	size_t i;
+
+	json_array_foreach(records, i, rec)
+		if (!strcmp(json_text(rec, "kind"), "fault") && !strcmp(json_text(rec, "name"), "kernel_panic"))
+			fault = rec;
+	if (!fault || strcmp(json_text(fault, "phase"), "inject") != 0)
+		return NULL;
+	json_array_foreach(tail, i, line) {
+		if (!strstr(json_string_value(line), "Kernel panic"))
+			continue;
+		proof = json_deep_copy(fault);
+		json_object_set_new(proof, "src", json_string("controller"));
+		json_object_set_new(proof, "phase", json_string("fired"));
+		json_object_set_new(proof, "evidence", json_pack("{s:O}", "console", line));
+		return proof;
+	}
+	return NULL;
+}
+
 int executor_crash_record(const char *case_dir, const char *console, int boot, const char *text, struct error *e)
 {
-	json_t *records = NULL, *tail = NULL, *line;
+	json_t *records = NULL, *tail = NULL, *line, *proof;
 	const json_t *last;
 	char path[PATH_MAX];
 	bool torn = false;
@@ -94,6 +125,10 @@ int executor_crash_record(const char *case_dir, const char *console, int boot, c
 				    json_pack("{s:s,s:s,s:i,s:O}", "src", "kernel", "kind", "klog", "level",
 					      level_of(json_string_value(line)), "text", line),
 				    boot);
+	proof = proof_of_panic(records, tail);
+	if (rc == 0 && proof)
+		rc = append(fd, last, &n, json_incref(proof), boot);
+	json_decref(proof);
 	if (rc == 0)
 		rc = append(fd, last, &n,
 			    json_pack("{s:s,s:s,s:s,s:i,s:s}", "src", "controller", "kind", "lost", "what", "guest", "count", 1,

@@ -68,6 +68,38 @@ static void goes_on_after_the_last_whole_record(void)
 	json_decref(r);
 }
 
+/* Whoever could record the proof is dead: a panic on the console is it, and only for the fault that was to make one. */
+static void a_panic_that_was_asked_for_is_proven(void)
+{
+#define INJECT(name, phase)                                                                                                        \
+	"{\"v\":1,\"n\":1,\"t\":9,\"kind\":\"fault\",\"as\":\"x\",\"name\":\"" name "\",\"phase\":\"" phase "\",\"evidence\":{}}"  \
+													    "\n"
+	static const struct {
+		const char *records, *console;
+		bool proven;
+	} rows[] = {
+		{ INJECT("kernel_panic", "inject"), "[ 2.0] Kernel panic - not syncing: sysrq triggered crash\n", true },
+		{ INJECT("kernel_panic", "inject"), "[ 2.0] all is well\n", false },
+		{ INJECT("netem", "inject"), "[ 2.0] Kernel panic - not syncing: x\n", false },
+		{ INJECT("kernel_panic", "inject") INJECT("kernel_panic", "not_fired"), "Kernel panic - not syncing: x\n", false },
+		{ "", "[ 2.0] Kernel panic - not syncing: x\n", false },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		json_t *r = record(rows[i].records, rows[i].console), *rec;
+		const char *console = NULL;
+		size_t k;
+
+		json_array_foreach(r, k, rec)
+			if (json_str(rec, "phase") && !strcmp(json_str(rec, "phase"), "fired"))
+				console = json_str(json_object_get(rec, "evidence"), "console");
+		ROW_ASSERT((console && strstr(console, "sysrq triggered")) == rows[i].proven, "row %zu: %s", i,
+			   console ? console : "no proof");
+		json_decref(r);
+	}
+#undef INJECT
+}
+
 static void works_without_any_record(void)
 {
 	json_t *r = record(NULL, "");
@@ -107,6 +139,7 @@ int main(void)
 {
 	static const struct test_case cases[] = {
 		{ "goes on after the last whole record", goes_on_after_the_last_whole_record },
+		{ "a panic that was asked for is proven", a_panic_that_was_asked_for_is_proven },
 		{ "works without any record", works_without_any_record },
 		{ "keeps headline and end of a long console", keeps_headline_and_end },
 		{ "an unwritable folder is named", unwritable_folder_is_named },
