@@ -87,6 +87,10 @@ struct fault_env {
 	int (*restart)(void *ctl, const char *agent, struct error *e);
 	/* One request of the wire (agents/wire.md). req is stolen; the reply's rc, or a negative errno of the channel. */
 	int (*wire)(void *ctl, json_t *req, json_t **ret_reply, struct error *e);
+	/* Signals its process; as `signal` does. With SIGKILL its rules are gone: what they have done is proven now or never. */
+	int (*wire_signal)(void *ctl, int sig, char *ret_status, size_t size, struct error *e);
+	/* Another wire in the place of one that was killed: same devices, told of all connections. */
+	int (*wire_restart)(void *ctl, struct error *e);
 	/* The requests that make an MR of the plan anew, with this access ([..]; NULL: the planned one): destroy, create. */
 	int (*mr_renew)(void *ctl, const char *mr, const json_t *access, struct error *e);
 };

@@ -50,7 +50,6 @@ static const char *const link_faults[] = { "link-faults", NULL };
 static const char *const attribute_faults[] = { "attribute-faults", NULL };
 static const char *const process_faults[] = { "process-faults", NULL };
 static const char *const ud_needs[] = { "ud", NULL };
-static const char *const wire_needs[] = { "wire", NULL };
 
 #define LATER(id, n, text, lay, bl, par, need, found)                                                                              \
 	const struct fault_ops id = { .name = n,                                                                                   \
@@ -82,5 +81,3 @@ LATER(fault_neighbour, "neighbour", "an end's neighbour entry points to another 
       neighbour_params, link_faults, fault_detect_silent);
 LATER(fault_srq_dry, "srq_dry", "an SRQ gets no more receives", FAULT_VERBS, FAULT_BLAST_PAIR, srq_params, attribute_faults,
       fault_detect_rnr);
-LATER(fault_wire_killed, "wire_killed", "the wire process is killed", FAULT_PROCESS, FAULT_BLAST_LINK, no_params, wire_needs,
-      fault_detect_silent);

@@ -307,12 +307,17 @@ static void events_are_counted_over_both_cqs(void)
 static void processes_are_proven_by_their_state(void)
 {
 	static const struct {
-		const char *name, *status;
+		const char *name, *args, *status;
 		int fired;
+		unsigned restarted;
 	} rows[] = {
-		{ "agent_killed", "killed by signal 9", 1 },
-		{ "agent_frozen", "stopped", 1 },
-		{ "agent_frozen", "not stopped", 0 },
+		{ "agent_killed", "{'agent':'b'}", "killed by signal 9", 1, 1 },
+		{ "agent_frozen", "{'agent':'b'}", "stopped", 1, 0 },
+		{ "agent_frozen", "{'agent':'b'}", "not stopped", 0, 0 },
+		{ "wire_killed", "{}", "killed by signal 9", 1, 1 },
+		{ "wire_killed", "{'how':'kill'}", "exit status 1", 0, 1 },
+		{ "wire_killed", "{'how':'stop'}", "stopped", 1, 0 },
+		{ "wire_killed", "{'how':'stop'}", "not stopped", 0, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -321,13 +326,14 @@ static void processes_are_proven_by_their_state(void)
 		struct error e = { "" };
 
 		world_init(&w);
-		f = fault_of(&w, rows[i].name, parse("{'agent':'b'}"));
+		f = fault_of(&w, rows[i].name, parse(rows[i].args));
 		CU_ASSERT_EQUAL(f.ops->inject(&f, &e), -ESRCH);
 		CU_ASSERT_EQUAL(prove(&f), 0);
 		w.status = rows[i].status;
 		CU_ASSERT_EQUAL(f.ops->inject(&f, &e), 0);
 		CU_ASSERT_EQUAL(prove(&f), rows[i].fired);
 		CU_ASSERT_EQUAL(f.ops->clear(&f, &e), 0);
+		CU_ASSERT_EQUAL(w.restarted, rows[i].restarted);
 		fault_done(&f);
 		world_free(&w);
 	}

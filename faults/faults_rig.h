@@ -153,6 +153,16 @@ static int w_wire(void *ctl, json_t *req, json_t **ret_reply, struct error *e)
 	return w_request(ctl, "wire", req, ret_reply, e);
 }
 
+static int w_wire_signal(void *ctl, int sig, char *ret_status, size_t size, struct error *e)
+{
+	return w_signal(ctl, "wire", sig, ret_status, size, e);
+}
+
+static int w_wire_restart(void *ctl, struct error *e)
+{
+	return w_restart(ctl, "wire", e);
+}
+
 static int w_mr_renew(void *ctl, const char *mr, const json_t *access, struct error *e)
 {
 	struct world *w = ctl;
@@ -197,6 +207,8 @@ static void world_init(struct world *w)
 			 .signal = w_signal,
 			 .restart = w_restart,
 			 .wire = w_wire,
+			 .wire_signal = w_wire_signal,
+			 .wire_restart = w_wire_restart,
 			 .mr_renew = w_mr_renew },
 	};
 	w->env.ctl = w;

@@ -60,6 +60,7 @@ static void run_free(struct case_run *r)
 	json_decref(r->inbox);
 	json_decref(r->remembered);
 	json_decref(r->connections);
+	json_decref(r->to_tell);
 	json_decref(r->traffics);
 	json_decref(r->wc_counts);
 	json_decref(r->traffic_posts);
@@ -81,6 +82,8 @@ static int run_new(struct controller *c, const char *case_dir, struct case_run *
 	r->inbox = json_array();
 	r->remembered = json_object();
 	r->connections = json_object();
+	r->to_tell = json_array();
+	r->dir = case_dir;
 	r->traffics = json_object();
 	r->wc_counts = json_object();
 	r->traffic_posts = json_object();
@@ -267,9 +270,9 @@ static int link_as_planned(struct case_run *r, struct error *e)
 	return lab && lab->ops->set_mtu && mtu ? lab->ops->set_mtu(lab, r->lane, (int)mtu, e) : 0;
 }
 
-static int case_begin(struct case_run *r, const char *case_dir, struct error *e)
+static int case_begin(struct case_run *r, struct error *e)
 {
-	int rc = wire_wanted(r) ? wire_open(r, case_dir, e) : 0;
+	int rc = wire_wanted(r) ? wire_open(r, e) : 0;
 
 	if (!rc)
 		rc = agents_open(r, NULL, e);
@@ -313,7 +316,7 @@ int controller_run_case(struct controller *c, const char *case_dir, struct error
 		rc = link_as_planned(r, e);
 		before = residue_snapshot(r);
 		if (!rc)
-			rc = case_begin(r, case_dir, e);
+			rc = case_begin(r, e);
 		if (!rc)
 			run_steps(r);
 		else

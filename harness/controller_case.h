@@ -109,6 +109,7 @@ struct case_run {
 	const struct lab_lane *lane; /* the devices of this case: those of the lane, or those with the wire between */
 	json_t *plan;
 	const char *id;
+	const char *dir; /* the case's folder */
 	struct recorder *rec;
 	struct model *model;
 	json_t *inbox;          /* what callbacks noted: {"src","clk","rec"} */
@@ -119,6 +120,9 @@ struct case_run {
 	json_t *remembered;         /* name -> handover */
 	json_t *wc_counts;          /* "p.a.send RETRY_EXC_ERR" -> how many */
 	json_t *connections;        /* pair -> {"life","ends"}: what the wire was told */
+	json_t *to_tell;            /* all that a wire is told of connections, in order; another one is told the same */
+	size_t told;                /* so many of them it has been */
+	unsigned wires;             /* started or taken over for this case */
 	json_t *traffic_posts;      /* "p.a.send" -> ns when a traffic last had something accepted there */
 	json_t *traffics;           /* running background traffic: as -> [{"agent","qp"}] */
 	uint64_t seed;
@@ -151,8 +155,9 @@ struct object;
 
 /* The plan needs it. */
 bool wire_wanted(const struct case_run *r);
-/* Starts it if it does not run, opens its ports, and a capture in the case's folder. r->lane has its far ends. */
-int wire_open(struct case_run *r, const char *case_dir, struct error *e);
+/* Starts it if it does not run, opens its ports, and a capture in the case's folder (wire.pcapng; of the second one in a case
+ * wire-2.pcapng). r->lane has its far ends. */
+int wire_open(struct case_run *r, struct error *e);
 /* Tells it of a connection before the first packet: both ends' addresses, QPNs and PSNs, if they are new. Nothing without a wire.
  */
 int wire_connect(struct case_run *r, struct object *qp, struct error *e);
@@ -164,6 +169,13 @@ void wire_sync(struct case_run *r);
 void wire_close(struct case_run *r);
 /* Notes its death. */
 void wire_note_end(struct case_run *r);
+/* A fault of the case: the process is killed and waited for, and that is no surprise. ret_status: "killed by signal 9". */
+int wire_kill(struct case_run *r, char *ret_status, size_t size, struct error *e);
+/* The same, stopped (*ret_pid: which process) or let go on. While it is stopped, nobody asks it anything. */
+int wire_stop(struct case_run *r, bool stop, pid_t *ret_pid, struct error *e);
+bool wire_is_stopped(const struct case_run *r);
+/* Another one in the place of one that was killed, told of all connections of the case. */
+int wire_restart(struct case_run *r, struct error *e);
 void wire_free(struct controller *c);
 
 /* ---- kernel log and residue (controller_klog.c, controller_residue.c) ---- */
@@ -350,7 +362,9 @@ bool fault_is_active(struct case_run *r, const char *as);
 void fault_look(struct case_run *r, const char *as);
 /* At the end: proof of all that have none, clear of all that are active. */
 void faults_finish(struct case_run *r);
-/* Lets frozen agents run on, so that they can be asked at the end. */
+/* The wire was killed, and the rules with it. */
+void faults_wire_gone(struct case_run *r);
+/* Lets frozen agents and a stopped wire run on, so that they can be asked at the end. */
 void faults_thaw(struct case_run *r);
 void faults_free(struct case_run *r);
 /* The next timed action, UINT64_MAX for none; and doing those that are due. */

@@ -203,16 +203,38 @@ int fault_clear(struct case_run *r, const char *as, struct error *e)
 	return f->done ? 0 : fault_end(f, e);
 }
 
+void faults_wire_gone(struct case_run *r)
+{
+	struct fault_run *f;
+
+	for (f = r->faults; f; f = f->next) {
+		if (f->f.ops->layer != FAULT_WIRE || f->done)
+			continue;
+		f->clear_ns = f->timer_ns = 0;
+		f->done = true;
+		f->f.active = false;
+		fault_record(f, "clear", NULL, 0, "its rule went with the wire");
+	}
+}
+
+static bool stands_still(struct case_run *r, const struct fault_run *f)
+{
+	const char *agent = json_str(f->args, "agent");
+	const struct ctl_agent *a = agent ? agent_find(r, agent) : NULL;
+
+	if (f->done || f->f.ops->layer != FAULT_PROCESS)
+		return false;
+	return a ? a->frozen : !agent && wire_is_stopped(r);
+}
+
 void faults_thaw(struct case_run *r)
 {
 	struct fault_run *f;
 
 	for (f = r->faults; f; f = f->next) {
-		const char *agent = json_str(f->args, "agent");
-		const struct ctl_agent *a = agent ? agent_find(r, agent) : NULL;
 		struct error e = { "" };
 
-		if (!f->done && f->f.ops->layer == FAULT_PROCESS && a && a->frozen && !(r->c->o.keep && r->broken))
+		if (stands_still(r, f) && !(r->c->o.keep && r->broken))
 			fault_end(f, &e);
 	}
 }

@@ -171,9 +171,8 @@ static char process_state(pid_t pid)
 }
 
 /* A stop takes effect when each thread next comes by; that is soon, and bounded. */
-static void wait_stopped(struct case_run *r, const struct ctl_agent *a, char *ret_status, size_t size)
+static void wait_stopped(struct case_run *r, pid_t pid, char *ret_status, size_t size)
 {
-	pid_t pid = (pid_t)json_int(a->hello, "pid", a->proc.pid);
 	uint64_t end = now_ns() + KILL_NS;
 
 	while (process_state(pid) != 'T' && now_ns() < end)
@@ -199,7 +198,7 @@ static int env_signal(void *ctl, const char *agent, int sig, char *ret_status, s
 		a->end_noted = true;
 	rc = agent_signal(a, sig, e);
 	if (!rc && sig == SIGSTOP)
-		wait_stopped(r, a, ret_status, size);
+		wait_stopped(r, (pid_t)json_int(a->hello, "pid", a->proc.pid), ret_status, size);
 	if (rc || sig != SIGKILL)
 		return rc;
 	rc = case_wait(r, agent_has_ended, a, now_ns() + KILL_NS);
@@ -232,6 +231,24 @@ static int env_restart(void *ctl, const char *agent, struct error *e)
 static int env_wire(void *ctl, json_t *req, json_t **ret_reply, struct error *e)
 {
 	return wire_ask(ctl, req, ret_reply, e);
+}
+
+static int env_wire_signal(void *ctl, int sig, char *ret_status, size_t size, struct error *e)
+{
+	struct case_run *r = ctl;
+	pid_t pid = 0;
+	int rc = sig == SIGKILL ? wire_kill(r, ret_status, size, e) : wire_stop(r, sig == SIGSTOP, &pid, e);
+
+	if (!rc && sig == SIGKILL)
+		faults_wire_gone(r);
+	if (!rc && sig == SIGSTOP)
+		wait_stopped(r, pid, ret_status, size);
+	return rc;
+}
+
+static int env_wire_restart(void *ctl, struct error *e)
+{
+	return wire_restart(ctl, e);
 }
 
 static int env_mr_renew(void *ctl, const char *mr, const json_t *access, struct error *e)
@@ -278,5 +295,7 @@ const struct fault_env case_fault_env = {
 	.signal = env_signal,
 	.restart = env_restart,
 	.wire = env_wire,
+	.wire_signal = env_wire_signal,
+	.wire_restart = env_wire_restart,
 	.mr_renew = env_mr_renew,
 };

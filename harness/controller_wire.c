@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utlist.h>
@@ -30,6 +31,7 @@ struct ctl_wire {
 	int64_t last_id;
 	json_t *hello;
 	bool open;      /* its ports are, for this case */
+	bool stopped;   /* by a fault */
 	bool ended;     /* end of file or a broken line */
 	bool end_noted; /* that is on record, or was wanted */
 };
@@ -157,6 +159,11 @@ void wire_free(struct controller *c)
 	wire_end(c, SIGTERM, EXIT_NS);
 }
 
+static bool has_ended(void *user)
+{
+	return ((const struct ctl_wire *)user)->ended;
+}
+
 static void end_text(const struct ctl_wire *w, char *buf, size_t size)
 {
 	if (!w->proc.ended)
@@ -233,9 +240,12 @@ int wire_ask(struct case_run *r, json_t *req, json_t **ret_reply, struct error *
 	int rc;
 
 	snprintf(op, sizeof op, "%s", json_str(req, "op") ? json_str(req, "op") : "?");
-	if (!w || w->ended) {
+	if (!w || w->ended || w->stopped) {
 		json_decref(req);
-		return error_set(e, -EPIPE, "wire %s: %s", op, w ? "the wire is gone" : "this case has no wire");
+		return error_set(e, -EPIPE, "wire %s: %s", op,
+				 !w         ? "this case has no wire"
+				 : w->ended ? "the wire is gone"
+					    : "the wire is stopped by a fault");
 	}
 	rc = wire_send(w, &q, req);
 	json_decref(req);
@@ -301,25 +311,54 @@ static void note_hello(struct case_run *r)
 	case_note(r, "wire", json_str(r->c->wire->hello, "clk"), rec);
 }
 
-int wire_open(struct case_run *r, const char *case_dir, struct error *e)
+/* Numbers of packets begin anew with each wire, and so does the file. */
+static json_t *capture_path(const struct case_run *r)
+{
+	return r->wires > 1 ? json_sprintf("%s/wire-%u.pcapng", r->dir, r->wires) : json_sprintf("%s/wire.pcapng", r->dir);
+}
+
+/* Several requests in one message: no packet is looked at between them. Stolen. */
+static int ask_batch(struct case_run *r, json_t *ops, struct error *e)
+{
+	json_t *reply = NULL, *one;
+	int rc = wire_ask(r, json_pack("{s:s,s:O}", "op", "batch", "ops", ops), &reply, e);
+	size_t i;
+
+	if (!rc && json_array_size(json_object_get(reply, "replies")) != json_array_size(ops))
+		rc = error_set(e, -EPROTO, "the wire left a request of a batch unanswered");
+	json_array_foreach(json_object_get(reply, "replies"), i, one) {
+		const char *text = json_str(one, "error");
+
+		if (!rc && json_int(one, "rc", 0) < 0)
+			rc = error_set(e, (int)json_int(one, "rc", 0), "wire %s: %s", json_str(json_array_get(ops, i), "op"),
+				       text ? text : "refused");
+	}
+	json_decref(reply);
+	json_decref(ops);
+	return rc;
+}
+
+int wire_open(struct case_run *r, struct error *e)
 {
 	const struct lab_lane *l = r->lane;
+	json_t *ops, *told;
+	size_t i;
 	int rc = start(r, e);
 
 	if (rc)
 		return rc;
 	note_hello(r);
-	rc = wire_ask(r,
-		      json_pack("{s:s,s:[{s:s,s:s},{s:s,s:s}]}", "op", "open", "ports", "name", l->device[0].name, "netdev",
-				l->far[0], "name", l->device[1].name, "netdev", l->far[1]),
-		      NULL, e);
-	if (rc)
-		return rc;
+	r->wires++;
+	ops = json_pack("[{s:s,s:[{s:s,s:s},{s:s,s:s}]},{s:s,s:s},{s:s,s:o}]", "op", "open", "ports", "name", l->device[0].name,
+			"netdev", l->far[0], "name", l->device[1].name, "netdev", l->far[1], "op", "records", "packets", "all",
+			"op", "capture", "path", capture_path(r));
+	json_array_foreach(r->to_tell, i, told)
+		json_array_append(ops, told);
+	r->told = json_array_size(r->to_tell);
 	r->c->wire->open = true;
-	rc = wire_ask(r, json_pack("{s:s,s:s}", "op", "records", "packets", "all"), NULL, e);
-	if (!rc)
-		rc = wire_ask(r, json_pack("{s:s,s:o}", "op", "capture", "path", json_sprintf("%s/wire.pcapng", case_dir)), NULL,
-			      e);
+	rc = ask_batch(r, ops, e);
+	if (rc && r->c->wire)
+		r->c->wire->open = false;
 	return rc;
 }
 
@@ -347,7 +386,7 @@ void wire_close(struct case_run *r)
 
 void wire_sync(struct case_run *r)
 {
-	if (r->c->wire && r->c->wire->open)
+	if (r->c->wire && r->c->wire->open && !r->c->wire->stopped)
 		wire_ask(r, json_pack("{s:s}", "op", "clock"), NULL, NULL);
 }
 
@@ -360,14 +399,24 @@ static json_t *end_json(struct case_run *r, const struct object *qp)
 			 (json_int_t)qp->qpn, "psn", (json_int_t)qp->sq_psn, "life", (int)qp->life);
 }
 
+/* What it has not been told yet. While it is down that waits: no packet gets through either. */
+static int tell_all(struct case_run *r, struct error *e)
+{
+	const struct ctl_wire *w = r->c->wire;
+	int rc = 0;
+
+	while (!rc && w && w->open && !w->stopped && r->told < json_array_size(r->to_tell))
+		rc = wire_ask(r, json_copy(json_array_get(r->to_tell, r->told++)), NULL, e);
+	return rc;
+}
+
 int wire_connect(struct case_run *r, struct object *qp, struct error *e)
 {
 	struct object *peer = ctl_object_find(r, qp->peer), *first = qp;
-	json_t *ends, *known, *rec;
+	json_t *ends, *known, *rec, *req;
 	unsigned life;
-	int rc;
 
-	if (!r->c->wire || !r->c->wire->open || !peer || !peer->exists || !qp->exists)
+	if (!r->wires || !peer || !peer->exists || !qp->exists)
 		return 0;
 	if (strcmp(peer->name, qp->name) < 0) {
 		first = peer;
@@ -383,8 +432,60 @@ int wire_connect(struct case_run *r, struct object *qp, struct error *e)
 	life = (unsigned)json_int(known, "life", 0) + 1;
 	rec = json_pack("{s:s,s:s,s:i,s:O}", "kind", "connection", "pair", first->pair, "life", (int)life, "ends", ends);
 	json_object_set_new(r->connections, first->pair, json_pack("{s:i,s:O}", "life", (int)life, "ends", ends));
-	rc = wire_ask(r, json_pack("{s:s,s:s,s:i,s:o}", "op", "connect", "pair", first->pair, "life", (int)life, "ends", ends),
-		      NULL, e);
+	req = json_pack("{s:s,s:s,s:i,s:o}", "op", "connect", "pair", first->pair, "life", (int)life, "ends", ends);
+	json_array_append_new(r->to_tell, req);
 	case_record(r, "controller", rec);
-	return rc;
+	return tell_all(r, e);
+}
+
+static int signal_wire(struct ctl_wire *w, int sig, struct error *e)
+{
+	if (!w || !w->open || w->ended)
+		return error_set(e, -ESRCH, "the wire does not run");
+	if (syscall(SYS_pidfd_send_signal, w->proc.pidfd, sig, NULL, 0u) != 0)
+		return error_set(e, -errno, "the wire: signal %d: %s", sig, strerror(errno));
+	return 0;
+}
+
+int wire_kill(struct case_run *r, char *ret_status, size_t size, struct error *e)
+{
+	struct ctl_wire *w = r->c->wire;
+	int rc = signal_wire(w, SIGKILL, e);
+
+	if (rc)
+		return rc;
+	w->end_noted = true;
+	case_wait(r, has_ended, w, now_ns() + EXIT_NS);
+	/* The line ends a moment before the process does, and its sockets with it. */
+	proc_stop(&w->proc, SIGKILL, EXIT_NS);
+	w->ended = true;
+	w->open = w->stopped = false;
+	if (!w->proc.ended)
+		return error_set(e, -ETIMEDOUT, "the wire (pid %d) does not go away", (int)w->proc.pid);
+	end_text(w, ret_status, size);
+	return 0;
+}
+
+int wire_stop(struct case_run *r, bool stop, pid_t *ret_pid, struct error *e)
+{
+	struct ctl_wire *w = r->c->wire;
+	int rc = signal_wire(w, stop ? SIGSTOP : SIGCONT, e);
+
+	if (rc)
+		return rc;
+	w->stopped = stop;
+	*ret_pid = w->proc.pid;
+	return stop ? 0 : tell_all(r, e);
+}
+
+bool wire_is_stopped(const struct case_run *r)
+{
+	return r->c->wire && r->c->wire->stopped;
+}
+
+int wire_restart(struct case_run *r, struct error *e)
+{
+	if (r->c->wire && !r->c->wire->ended)
+		return error_set(e, -EBUSY, "the wire still runs");
+	return wire_open(r, e);
 }

@@ -106,6 +106,18 @@ static void first_psn(struct judge *j, const struct flow *f)
 	}
 }
 
+/* Another wire counts transmissions from 1 again. */
+static bool wire_began_between(const struct judge *j, uint64_t from, uint64_t to)
+{
+	for (size_t i = 0; i < j->m->faults.n; i++) {
+		const struct m_fault *f = &j->m->faults.v[i];
+
+		if (!strcmp(f->name, "wire_killed") && f->injected && f->inject_t < to && (!f->cleared || f->clear_t > from))
+			return true;
+	}
+	return false;
+}
+
 static void order(struct judge *j, const struct flow *f)
 {
 	const struct m_packet *before = NULL;
@@ -117,7 +129,7 @@ static void order(struct judge *j, const struct flow *f)
 		if (!is_request(f, p) || p->transmission != 1)
 			continue;
 		/* Two packets of one moment are in the capture as they came. */
-		if (!before || p->psn > before->psn || (p->n && p->n < before->n)) {
+		if (!before || p->psn > before->psn || (p->n && p->n < before->n) || wire_began_between(j, before->t, p->t)) {
 			before = p;
 			continue;
 		}
