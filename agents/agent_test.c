@@ -440,6 +440,25 @@ static void test_payload(void)
 	tear_down();
 }
 
+static void test_words(void)
+{
+	json_t *v;
+
+	set_up();
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:i}", "op", "fill", "mr", "tx", "size", 8, "count", 4, "tag", 0), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:s}", "op", "fill", "mr", "tx", "size", 8, "count", 1, "word", "0x7"), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:s}", "op", "fill", "mr", "tx", "size", 8, "off", 64, "word", "0x8"), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:s}", "op", "fill", "mr", "tx", "size", 8, "off", 128, "word", "0x9"), 0);
+	v = rig_ask("{s:s, s:s, s:i, s:i, s:s, s:s}", "op", "verify", "mr", "tx", "size", 8, "count", 3, "word", "0x8", "was",
+		    "0x7");
+	CU_ASSERT_STRING_EQUAL(json_str(v, "indices"), "ais");
+	v = rig_ask("{s:s, s:s, s:i, s:i, s:s}", "op", "verify", "mr", "tx", "size", 8, "count", 4, "word", "0x8");
+	CU_ASSERT_STRING_EQUAL(json_str(v, "indices"), "sisa");
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:s}", "op", "verify", "mr", "tx", "size", 16, "count", 1, "word", "0x8"),
+			-EINVAL);
+	tear_down();
+}
+
 static const struct test_case cases[] = {
 	{ "protocol", test_protocol },
 	{ "batch", test_batch },
@@ -455,6 +474,7 @@ static const struct test_case cases[] = {
 	{ "blocked", test_blocked },
 	{ "release acknowledges", test_release_acknowledges },
 	{ "payload", test_payload },
+	{ "words", test_words },
 };
 
 int main(void)

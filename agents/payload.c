@@ -32,6 +32,8 @@ struct place {
 	struct mr *mr;
 	uint64_t off, size, stride, slots, count, index;
 	uint32_t tag;
+	bool has_word, has_was; /* an atomic's place: what it holds, in the host's order, instead of a pattern */
+	uint64_t word, was;
 };
 
 static int parse_place(struct agent *a, const json_t *body, struct place *p, struct error *e)
@@ -46,6 +48,12 @@ static int parse_place(struct agent *a, const json_t *body, struct place *p, str
 	p->slots = json_u64(body, "slots", p->count);
 	p->tag = (uint32_t)json_int(body, "tag", 0);
 	p->index = json_u64(body, "index", 0);
+	p->has_word = json_object_get(body, "word");
+	p->word = json_u64(body, "word", 0);
+	p->has_was = json_object_get(body, "was");
+	p->was = json_u64(body, "was", 0);
+	if (p->has_word && p->size != sizeof(p->word))
+		return error_set(e, -EINVAL, "a word has %zu bytes, not %llu", sizeof(p->word), (unsigned long long)p->size);
 	if (p->count == 0 || p->slots == 0)
 		return error_set(e, -EINVAL, "count and slots must be at least 1");
 	return post_check_room(p->mr->bytes, p->off, p->stride, p->slots < p->count ? p->slots : p->count, p->size, e);
@@ -66,10 +74,27 @@ void op_fill(struct agent *a, struct request *r)
 		request_fail(r, rc, "fill: %s", e.text);
 		return;
 	}
-	for (uint64_t i = 0; i < p.count; i++)
-		pattern_fill((struct pattern){ .seed = a->seed, .tag = p.tag, .index = p.index + i }, place_at(&p, p.index + i),
-			     p.size);
+	for (uint64_t i = 0; i < p.count; i++) {
+		if (p.has_word)
+			memcpy(place_at(&p, p.index + i), &p.word, sizeof(p.word));
+		else
+			pattern_fill((struct pattern){ .seed = a->seed, .tag = p.tag, .index = p.index + i },
+				     place_at(&p, p.index + i), p.size);
+	}
 	request_reply(r, NULL);
+}
+
+/* Neither what is wanted nor what was there before is stale: done twice, for one. */
+static enum pattern_seen word_check(const struct agent *a, const struct place *p, const char *at)
+{
+	uint64_t seen;
+
+	memcpy(&seen, at, sizeof(seen));
+	if (seen == p->word)
+		return PATTERN_INTACT;
+	if (p->has_was)
+		return seen == p->was ? PATTERN_ABSENT : PATTERN_STALE;
+	return pattern_check((struct pattern){ .seed = a->seed, .tag = 0 }, at, sizeof(seen));
 }
 
 /* A former message (stale_tag) that lies there whole is stale, and so is what nobody knows. */
@@ -90,7 +115,8 @@ void op_verify(struct agent *a, struct request *r)
 	for (uint64_t i = from; i < p.count; i++) {
 		struct pattern want = { .seed = a->seed, .tag = p.tag, .index = p.index + i };
 
-		tally_add(&tally, pattern_check(want, place_at(&p, p.index + i), p.size));
+		tally_add(&tally, p.has_word ? word_check(a, &p, place_at(&p, p.index + i))
+					     : pattern_check(want, place_at(&p, p.index + i), p.size));
 	}
 	request_reply(r, tally_json(&tally));
 }

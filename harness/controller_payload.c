@@ -98,17 +98,55 @@ void posts_note(struct case_run *r, const json_t *rec)
 }
 
 #define LOOKS_MAX 4
+#define PAYLOAD_LETTERS_MAX 256 /* as the agent's */
 
 static json_t *verify_request(const struct post *p)
 {
 	unsigned count = p->accepted ? p->accepted : p->count;
+	json_t *req;
 
 	if (p->find)
 		return json_pack("{s:s,s:s,s:I,s:i,s:I}", "op", "find", "qp", p->qp->peer, "size", (json_int_t)p->size, "count",
 				 (int)count, "tag", (json_int_t)p->tag);
-	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:i,s:I}", "op", "verify", "mr", p->mr, "off", (json_int_t)p->off, "size",
-			 (json_int_t)p->size, "stride", (json_int_t)p->stride, "slots", (json_int_t)p->slots, "count", (int)count,
-			 "tag", (json_int_t)p->tag);
+	req = json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:i,s:I}", "op", "verify", "mr", p->mr, "off", (json_int_t)p->off, "size",
+			(json_int_t)p->size, "stride", (json_int_t)p->stride, "slots", (json_int_t)p->slots, "count", (int)count,
+			"tag", (json_int_t)p->tag);
+	if (p->atomic) {
+		json_object_set_new(req, "word", json_hex(p->after));
+		json_object_set_new(req, "was", json_hex(p->before));
+	}
+	return req;
+}
+
+/* An atomic that succeeded has brought back what was there before it. */
+static int check_answers(struct case_run *r, const struct post *p, json_t *reply, struct error *e)
+{
+	unsigned count = p->succeeded < p->count ? p->succeeded : p->count, wrong = 0;
+	json_t *req, *landed = NULL;
+	const char *there = json_str(reply, "indices"), *back;
+	char letters[PAYLOAD_LETTERS_MAX + 1];
+	int rc;
+
+	if (!count || !there)
+		return 0;
+	req = json_pack("{s:s,s:o,s:I,s:I,s:I,s:I,s:i,s:o}", "op", "verify", "mr", json_sprintf("%s.tx", p->qp->name), "off",
+			(json_int_t)p->land_off, "size", (json_int_t)p->size, "stride", (json_int_t)p->stride, "slots",
+			(json_int_t)p->slots, "count", (int)count, "word", json_hex(p->before));
+	rc = ask(r, p->qp->agent, req, 0, &landed, e);
+	back = rc < 0 ? NULL : json_str(landed, "indices");
+	snprintf(letters, sizeof letters, "%s", there);
+	for (size_t i = 0; back && back[i] && letters[i]; i++)
+		if (letters[i] == 'i' && back[i] != 'i') {
+			letters[i] = 's';
+			wrong++;
+		}
+	if (wrong) {
+		json_object_set_new(reply, "indices", json_string(letters));
+		json_object_set_new(reply, "intact", json_integer(json_int(reply, "intact", 0) - wrong));
+		json_object_set_new(reply, "stale", json_integer(json_int(reply, "stale", 0) + wrong));
+	}
+	json_decref(landed);
+	return rc < 0 ? rc : 0;
 }
 
 static void payload_record(struct case_run *r, const struct post *p, const char *at, const json_t *reply, const char *why)
@@ -144,7 +182,8 @@ void payload_verify(struct case_run *r, struct post *p)
 		json_decref(reply);
 		reply = NULL;
 		before = p->succeeded;
-		if (!why && ask(r, agent, verify_request(p), 0, &reply, &e) < 0)
+		if (!why &&
+		    (ask(r, agent, verify_request(p), 0, &reply, &e) < 0 || (p->atomic && check_answers(r, p, reply, &e) < 0)))
 			why = e.text;
 	} while (!why && p->succeeded != before && ++looks < LOOKS_MAX);
 	payload_record(r, p, at, why ? NULL : reply, why);

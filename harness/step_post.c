@@ -10,6 +10,7 @@
 
 #include "json.h"
 
+#define ATOMIC_START 0x5eed000000000000ULL
 #define TAG_ITERATIONS 4096 /* the plan leaves the low bits of a tag to iterations */
 
 static bool is_atomic(const char *op)
@@ -146,6 +147,24 @@ static bool wants_remote(const json_t *step, const char *op)
 	return is_remote(op);
 }
 
+/* Places of an atomic: a word in each, or background. */
+static json_t *atomic_fill(const struct post *p, const char *mr, uint64_t off, unsigned n, json_t *word)
+{
+	json_t *fill = json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:i,s:i}", "op", "fill", "mr", mr, "off", (json_int_t)off, "size",
+				 (json_int_t)p->size, "stride", (json_int_t)p->stride, "slots", (json_int_t)p->slots, "count",
+				 (int)n, "tag", 0);
+
+	if (word)
+		json_object_set_new(fill, "word", word);
+	return fill;
+}
+
+static const char *land_mr(const struct post *p, char *buf, size_t size)
+{
+	snprintf(buf, size, "%.56s.tx", p->qp->name);
+	return buf;
+}
+
 /* Background where the bytes will end up, so that nothing from before passes for them; a READ's source gets the message. */
 static void prepare_memory(struct case_run *r, struct ops *ops, const struct post *p, const json_t *step, const char *mem_mr,
 			   uint64_t mem_off)
@@ -153,6 +172,7 @@ static void prepare_memory(struct case_run *r, struct ops *ops, const struct pos
 	const struct object *mem = ctl_object_find(r, mem_mr);
 	unsigned n = p->count < p->slots ? p->count : (unsigned)p->slots;
 	struct post at_mem = *p;
+	char name[2 * CTL_NAME_MAX];
 
 	if (!p->data || p->find || n == 0)
 		return;
@@ -164,11 +184,29 @@ static void prepare_memory(struct case_run *r, struct ops *ops, const struct pos
 					  "slots", (json_int_t)p->slots, "count", (int)n, "tag", (json_int_t)p->tag));
 	} else if (!mem || !mem->exists || agent_unreachable(agent_find(r, mem->agent)))
 		return;
+	if (p->atomic) {
+		ops_add(ops, p->mr_agent, atomic_fill(p, p->mr, p->off, n, json_hex(p->before)));
+		ops_add(ops, p->qp->agent, atomic_fill(p, land_mr(p, name, sizeof name), p->land_off, n, NULL));
+		return;
+	}
 	(void)step;
 	ops_add(ops, at_mem.mr_agent,
 		json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:i,s:i}", "op", "fill", "mr", at_mem.mr, "off", (json_int_t)at_mem.off, "size",
 			  (json_int_t)p->size, "stride", (json_int_t)p->stride, "slots", (json_int_t)p->slots, "count", (int)n,
 			  "tag", 0));
+}
+
+/* The value to begin with is one that a swap is for, and from which an add is seen. */
+static void atomic_values(struct post *p, const json_t *step)
+{
+	p->land_off = json_u64(step, "tx_off", 0);
+	if (strcmp(p->op, "CMP_AND_SWP") == 0) {
+		p->before = json_u64(step, "compare", 0);
+		p->after = json_u64(step, "swap", 0);
+	} else {
+		p->before = ATOMIC_START ^ p->tag;
+		p->after = p->before + json_u64(step, "add", 0);
+	}
 }
 
 static struct post *post_new(struct case_run *r, struct object *qp, const json_t *step, struct error *e, int *rc)
@@ -194,7 +232,13 @@ static struct post *post_new(struct case_run *r, struct object *qp, const json_t
 	p->tag = original ? original->tag : (uint32_t)(tag + r->iterations % TAG_ITERATIONS);
 	p->find = is_send(p->op);
 	/* A chain of different members is not one row of equal messages: its payload is the members' own affair. */
-	p->data = p->size > 0 && !is_atomic(p->op) && (p->find || is_remote(p->op)) && !json_object_get(step, "members");
+	p->data = p->size > 0 && (p->find || is_remote(p->op)) && !json_object_get(step, "members");
+	p->atomic = is_atomic(p->op);
+	/* Two atomics in one place, or one that is posted again: what is there afterwards is the sum of several. */
+	if (p->atomic)
+		p->data = p->data && p->size == sizeof p->before && p->slots >= p->count && !replay;
+	if (p->atomic)
+		atomic_values(p, step);
 	return p;
 }
 
