@@ -103,6 +103,7 @@ static const struct row {
 	{ "wire-sent-too-soon", "fail", { "p.a: PSN 0 was sent again after 5", "the least is 16.6 ms (timeout)" } },
 	{ "wire-rnr-too-soon", "fail", { "p.a: PSN 0 was sent again after 2.9", "the least is 10.2 ms (the RNR NAK's timer)" } },
 	{ "wire-rnr-waited-out", "pass", { "" } },
+	{ "wire-read-resumed", "pass", { NULL } },
 	{ "wire-out-of-order", "fail", { "PSN 1 for the first time after PSN 2" } },
 	{ "wire-lost-frames", "inconclusive", { "the wire at port a lost 3 frames: they came in and the receive ring was full" } },
 	{ "wire-lost-captures", "pass", { "" } },
