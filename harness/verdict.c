@@ -280,11 +280,11 @@ static json_t *faults_json(const struct judge *j)
 
 	for (size_t i = 0; i < j->m->faults.n; i++) {
 		const struct m_fault *f = &j->m->faults.v[i];
-		char *evidence = f->evidence ? json_dumps(f->evidence, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+		char evidence[EVIDENCE_MAX];
 
 		json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:s}", "as", f->as, "name", f->name, "fired",
-						      f->fired && f->evidence, "evidence", evidence ? evidence : ""));
-		free(evidence);
+						      f->fired && f->evidence, "evidence",
+						      evidence_text(f->evidence, evidence, sizeof(evidence))));
 	}
 	return list;
 }

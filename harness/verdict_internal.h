@@ -82,6 +82,9 @@ void verdict_check_repeat(struct judge *j);
 void verdict_check_stale(struct judge *j);
 
 /* One line about a record, for people. */
+/* What a fault showed of itself, as people read it. */
+#define EVIDENCE_MAX 1024
+char *evidence_text(const json_t *evidence, char *buf, size_t size);
 char *record_line(const json_t *record, uint64_t first_t, char *buf, size_t size);
 /* The last records that say something about an end, up to rec, oldest first. New reference. */
 json_t *record_lines(const struct judge *j, const char *at, size_t rec, size_t max);

@@ -9,6 +9,8 @@
 #include "names.h"
 #include "units.h"
 
+#define LINES_MAX 64
+
 struct line_buf {
 	char *b;
 	size_t size, len;
@@ -75,14 +77,52 @@ static void line_event(struct line_buf *l, const json_t *r)
 	put(l, "event %s", str(r, "event"));
 }
 
+/* `hits 3, packets 2 4 6, refused (class 12, psn 3)`: what is 0, false or empty is left out. */
+static void put_value(struct line_buf *l, const json_t *v)
+{
+	const char *key, *sep = "";
+	const json_t *member;
+	size_t i;
+
+	if (json_is_string(v))
+		put(l, "%s", json_string_value(v));
+	else if (json_is_integer(v))
+		put(l, "%lld", (long long)json_integer_value(v));
+	else if (json_is_true(v))
+		put(l, "yes");
+	json_array_foreach(v, i, member) {
+		put(l, "%s", i ? " " : "");
+		put_value(l, member);
+	}
+	json_object_foreach((json_t *)v, key, member) {
+		if (json_is_false(member) || json_is_null(member) || (json_is_integer(member) && !json_integer_value(member)) ||
+		    ((json_is_array(member) || json_is_object(member)) && !json_object_size(member) && !json_array_size(member)))
+			continue;
+		put(l, json_is_object(member) ? "%s%s (" : "%s%s ", sep, key);
+		put_value(l, member);
+		put(l, "%s", json_is_object(member) ? ")" : "");
+		sep = ", ";
+	}
+}
+
+char *evidence_text(const json_t *evidence, char *buf, size_t size)
+{
+	struct line_buf l = { buf, size, 0 };
+
+	*buf = 0;
+	put_value(&l, evidence);
+	return buf;
+}
+
 static void line_fault(struct line_buf *l, const json_t *r)
 {
-	char *evidence =
-		json_object_get(r, "evidence") ? json_dumps(json_object_get(r, "evidence"), JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+	const json_t *evidence = json_object_get(r, "evidence");
 
-	put(l, "fault %s (%s) %s%s%s", str(r, "as"), str(r, "name"), str(r, "phase"), evidence ? " " : "",
-	    evidence ? evidence : "");
-	free(evidence);
+	put(l, "fault %s (%s) %s", str(r, "as"), str(r, "name"), str(r, "phase"));
+	if (!json_object_size(evidence))
+		return;
+	put(l, ": ");
+	put_value(l, evidence);
 }
 
 static void line_payload(struct line_buf *l, const json_t *r)
@@ -143,6 +183,31 @@ static void line_dump(struct line_buf *l, const json_t *r)
 	put(l, "dump: %s", str(r, "why"));
 }
 
+/* `from` stands in front of it already. */
+static void line_packet(struct line_buf *l, const json_t *r)
+{
+	const json_t *rules = json_object_get(r, "rules"), *rule;
+	const char *fate = str(r, "fate");
+	int64_t count = json_int(r, "count", 1), psn = json_int(r, "psn", 0), again = json_int(r, "transmission", 1);
+	size_t i;
+
+	put(l, "%s", json_str(r, "opcode") ? str(r, "opcode") : str(r, "class"));
+	if (json_object_get(r, "psn"))
+		put(l, count > 1 ? " PSN %lld..%lld" : " PSN %lld", (long long)psn, (long long)(psn + count - 1));
+	if (json_object_get(r, "syndrome"))
+		put(l, " syndrome 0x%02llx", (long long)json_int(r, "syndrome", 0));
+	if (again > 1)
+		put(l, ", transmission %lld", (long long)again);
+	if (json_str(r, "icrc"))
+		put(l, ", ICRC %s", str(r, "icrc"));
+	if (strcmp(fate, "passed"))
+		put(l, ", %s", fate);
+	json_array_foreach(rules, i, rule)
+		put(l, "%s%s", i ? ", " : " by ", json_string_value(rule) ? json_string_value(rule) : "?");
+	if (json_object_get(r, "n"))
+		put(l, " (packet %lld)", (long long)json_int(r, "n", 0));
+}
+
 static const struct {
 	const char *kind;
 	void (*line)(struct line_buf *l, const json_t *r);
@@ -150,7 +215,7 @@ static const struct {
 	{ "wc", line_wc },           { "post", line_post },       { "state", line_state },     { "event", line_event },
 	{ "cm", line_event },        { "fault", line_fault },     { "verb", line_verb },       { "payload", line_payload },
 	{ "step", line_step },       { "recover", line_recover }, { "traffic", line_traffic }, { "klog", line_klog },
-	{ "blocked", line_blocked }, { "lost", line_lost },       { "dump", line_dump },
+	{ "blocked", line_blocked }, { "lost", line_lost },       { "dump", line_dump },       { "packet", line_packet },
 };
 
 char *record_line(const json_t *record, uint64_t first_t, char *buf, size_t size)
@@ -206,17 +271,27 @@ static bool is_worth_a_line(const json_t *r)
 
 json_t *record_lines(const struct judge *j, const char *at, size_t rec, size_t max)
 {
+	const json_t *found[LINES_MAX];
 	json_t *list = json_array();
+	size_t n = 0;
 	char line[256];
 
 	if (rec == M_NONE || rec >= json_array_size(j->records))
 		rec = json_array_size(j->records) ? json_array_size(j->records) - 1 : 0;
-	for (size_t i = rec + 1; i-- > 0 && json_array_size(list) < max;) {
+	for (size_t i = rec + 1; i-- > 0 && n < max && n < LINES_MAX;) {
 		const json_t *r = json_array_get(j->records, i);
+		size_t k = n;
 
-		if (r && is_worth_a_line(r) && is_about(j, r, at))
-			json_array_insert_new(list, 0, json_string(record_line(r, j->m->first_t, line, sizeof(line))));
+		if (!r || !is_worth_a_line(r) || !is_about(j, r, at))
+			continue;
+		/* Records come in batches: people read them by their times, where one clock stamped them. */
+		for (; k > 0 && !j->m->several_clocks && json_u64(found[k - 1], "t", 0) < json_u64(r, "t", 0); k--)
+			found[k] = found[k - 1];
+		found[k] = r;
+		n++;
 	}
+	while (n-- > 0)
+		json_array_append_new(list, json_string(record_line(found[n], j->m->first_t, line, sizeof(line))));
 	return list;
 }
 
