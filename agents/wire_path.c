@@ -34,23 +34,25 @@ static void leave(struct wire_path *w, const struct wire_item *it, struct wire_p
 
 /* ---- what is told of a packet ---- */
 
-static void tell(struct wire_path *w, const struct wire_item *it, enum wire_fate fate, uint64_t n)
+static void tell(struct wire_path *w, const struct wire_item *it, const struct wire_came *as, bool late, enum wire_fate fate,
+		 uint64_t n)
 {
-	bool plain = fate == WIRE_PASSED && !it->n_touched && it->place.transmission <= 1 && !it->icrc_bad;
+	const struct wire_place *place = as ? &as->place : &it->place;
+	bool plain = fate == WIRE_PASSED && !it->n_touched && place->transmission <= 1 && !it->icrc_bad;
 
 	if (!it->roce || !wire_report_wants(&w->report, plain))
 		return;
 	struct wire_sight s = {
 		.t_ns = it->late ? w->now.mono_ns : it->a.t_ns,
 		.n = n,
-		.of = it->of,
+		.of = late && !it->late ? it->n : it->of,
 		.port = it->a.port,
 		.port_name = w->port_names[it->a.port],
 		.frame = it->a.frame,
-		.p = &it->a.p,
-		.place = &it->place,
+		.p = as ? &as->p : &it->a.p,
+		.place = place,
 		.fate = fate,
-		.late = it->late,
+		.late = late,
 		.icrc_bad = it->icrc_bad,
 		.n_touched = it->n_touched,
 	};
@@ -81,6 +83,16 @@ static uint64_t capture_sent(struct wire_path *w, const struct wire_item *it, en
 	return n;
 }
 
+/* An arrival is told as it came; what a rule made of it once more, as it left. */
+static void tell_both(struct wire_path *w, const struct wire_item *it, enum wire_fate fate, uint64_t n)
+{
+	bool other = it->changed && !it->late;
+
+	tell(w, it, other ? &w->came : NULL, it->late, fate, n);
+	if (other && fate == WIRE_CHANGED)
+		tell(w, it, NULL, true, fate, n);
+}
+
 /* The packet has come to its end here; owner is its memory when that is not the port's. */
 static void finish(struct wire_path *w, struct wire_item *it, enum wire_fate fate, struct wire_parked *owner)
 {
@@ -94,7 +106,7 @@ static void finish(struct wire_path *w, struct wire_item *it, enum wire_fate fat
 		wire_capture_end(w->capture, it->n_touched ? comment_of(w, it, fate, comment, sizeof comment) : NULL);
 	if (fate == WIRE_EATEN || fate == WIRE_KEPT) {
 		account->eaten += fate == WIRE_EATEN;
-		tell(w, it, fate, n);
+		tell_both(w, it, fate, n);
 		free(owner);
 		return;
 	}
@@ -104,7 +116,7 @@ static void finish(struct wire_path *w, struct wire_item *it, enum wire_fate fat
 		n = it->late ? sent : n;
 	}
 	leave(w, it, owner);
-	tell(w, it, fate, n);
+	tell_both(w, it, fate, n);
 }
 
 /* ---- rules ---- */
@@ -129,6 +141,8 @@ static void read_again(struct wire_path *w, struct wire_item *it)
 {
 	struct wire_place place;
 
+	if (!it->changed && !it->late)
+		w->came = (struct wire_came){ it->a.p, it->place };
 	it->changed = true;
 	if (packet_decode(it->a.frame, it->a.len, &it->a.p) != PACKET_ROCE)
 		return;

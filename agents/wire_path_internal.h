@@ -15,6 +15,11 @@ struct out {
 	unsigned n;
 };
 
+struct wire_came {
+	struct packet p;
+	struct wire_place place;
+};
+
 struct wire_path {
 	struct wire_link *ports[2];
 	unsigned port_names[2];
@@ -31,6 +36,7 @@ struct wire_path {
 	struct wire_park park;
 	struct wire_parked *ready; /* to go on as soon as the present packet is through */
 	struct wire_item *current;
+	struct wire_came came; /* the present arrival, before the first rule that changed it */
 	struct wire_clock now;
 	struct out out[2]; /* by the port where they leave */
 	struct wire_account account[2];

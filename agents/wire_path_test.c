@@ -401,6 +401,48 @@ static void test_records(void)
 	stop(&b);
 }
 
+/* An arrival is told as it came in, and once more as it left. */
+static void test_changed(void)
+{
+	static const struct {
+		const char *action, *behind, *class;
+		size_t records;
+		int64_t psn, syndrome;
+	} rows[] = {
+		{ "\"rewrite\",\"rewrite\":{\"psn\":\"+5\"}", NULL, "ack", 2, 6, 0x1f },
+		{ "\"rewrite\",\"rewrite\":{\"syndrome\":98}", NULL, "nak", 2, 1, 98 },
+		{ "\"rewrite\",\"rewrite\":{\"psn\":\"+5\"}", "drop", NULL, 1, 0, 0 },
+		{ "\"corrupt\",\"where\":\"header\",\"bit\":88", NULL, "ack", 2, 2, 0x1f },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct bench b = open_bench();
+		char text[256];
+
+		start(&b);
+		snprintf(text, sizeof text, "{\"as\":\"odd\",\"action\":%s}", rows[i].action);
+		ROW_ASSERT(rule(&b, text, NULL) == 0, "%s", text);
+		snprintf(text, sizeof text, "{\"as\":\"behind\",\"action\":\"%s\"}", rows[i].behind ? rows[i].behind : "drop");
+		if (rows[i].behind)
+			rule(&b, text, NULL);
+		send_packet(&b, 1, "RC_ACKNOWLEDGE", 1, 0);
+		wire_report_flush(wire_path_report(b.w), UINT64_MAX);
+		ROW_ASSERT(json_array_size(b.records) == rows[i].records, "%s: %zu records", text, json_array_size(b.records));
+		ROW_ASSERT(record_int(&b, 0, "psn") == 1 && record_int(&b, 0, "syndrome") == 0x1f &&
+				   !strcmp(record_text(&b, 0, "class"), "ack"),
+			   "%s", rows[i].action);
+		ROW_ASSERT(!strcmp(record_text(&b, 0, "fate"), rows[i].behind ? "eaten" : "changed"), "%s", rows[i].action);
+		ROW_ASSERT(!json_object_get(json_array_get(b.records, 0), "late"), "%s", rows[i].action);
+		if (rows[i].records > 1) {
+			ROW_ASSERT(record_int(&b, 1, "psn") == rows[i].psn && record_int(&b, 1, "syndrome") == rows[i].syndrome &&
+					   !strcmp(record_text(&b, 1, "class"), rows[i].class),
+				   "%s: psn %lld", rows[i].action, (long long)record_int(&b, 1, "psn"));
+			ROW_ASSERT(json_is_true(json_object_get(json_array_get(b.records, 1), "late")), "%s", rows[i].action);
+		}
+		stop(&b);
+	}
+}
+
 static void test_lost_on_sending(void)
 {
 	struct bench b = open_bench();
@@ -544,6 +586,7 @@ static const struct test_case cases[] = {
 	{ "a packet of a former life comes into the next", test_next_life },
 	{ "what is not RoCEv2", test_others },
 	{ "packets as records", test_records },
+	{ "changed packets as records", test_changed },
 	{ "frames that cannot be sent are counted", test_lost_on_sending },
 	{ "accounts add up under random rules", test_accounts_add_up },
 	{ "untouched packets are the same bytes in the same order", test_untouched },

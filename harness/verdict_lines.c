@@ -195,17 +195,17 @@ static void line_packet(struct line_buf *l, const json_t *r)
 	if (json_object_get(r, "psn"))
 		put(l, count > 1 ? " PSN %lld..%lld" : " PSN %lld", (long long)psn, (long long)(psn + count - 1));
 	if (json_object_get(r, "syndrome"))
-		put(l, " syndrome 0x%02llx", (long long)json_int(r, "syndrome", 0));
+		put(l, " syndrome 0x%02llx", (unsigned long long)json_int(r, "syndrome", 0));
 	if (again > 1)
 		put(l, ", transmission %lld", (long long)again);
 	if (json_str(r, "icrc"))
 		put(l, ", ICRC %s", str(r, "icrc"));
 	if (strcmp(fate, "passed"))
-		put(l, ", %s", fate);
+		put(l, ", %s%s", fate, json_bool(r, "late", false) && !strcmp(fate, "changed") ? " to this" : "");
 	json_array_foreach(rules, i, rule)
 		put(l, "%s%s", i ? ", " : " by ", json_string_value(rule) ? json_string_value(rule) : "?");
-	if (json_object_get(r, "n"))
-		put(l, " (packet %lld)", (long long)json_int(r, "n", 0));
+	if (json_object_get(r, "packet"))
+		put(l, " (packet %lld)", (long long)json_int(r, "packet", 0));
 }
 
 static const struct {

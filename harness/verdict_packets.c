@@ -45,10 +45,12 @@ static bool is_request(const struct flow *f, const struct m_packet *p)
 	return p->qp == f->qp && !p->late && !strcmp(p->class_, "request");
 }
 
-/* It got to the requester: an answer of the peer, or one that was made up for it. */
+/* It got to the requester, and like this: an answer of the peer, or one that was made up for it. */
 static bool is_answer(const struct flow *f, const struct m_packet *p)
 {
-	return p->qp != f->qp && strcmp(p->class_, "request") && strcmp(p->fate, "eaten") && strcmp(p->fate, "kept");
+	if (!strcmp(p->fate, "eaten") || !strcmp(p->fate, "kept") || (!strcmp(p->fate, "changed") && !p->late))
+		return false;
+	return p->qp != f->qp && strcmp(p->class_, "request") != 0;
 }
 
 /* These make an end send to where its peer is not, or from a PSN that is not its own. */
