@@ -144,6 +144,8 @@ struct m_packet {
 	int syndrome; /* -1: none */
 	bool late;    /* no arrival: kept, copied or forged before */
 	bool touched; /* by a rule */
+	bool icrc_bad;
+	const char *why; /* of a malformed one */
 	uint64_t t, t_last;
 	size_t inst, rec;
 };

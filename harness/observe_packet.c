@@ -54,6 +54,8 @@ void m_on_packet(struct model *m, const struct m_record *r)
 		.n = json_int(r->r, "packet", 0),
 		.late = json_bool(r->r, "late", false),
 		.touched = json_array_size(json_object_get(r->r, "rules")) > 0,
+		.icrc_bad = json_str(r->r, "icrc") && !strcmp(json_str(r->r, "icrc"), "bad"),
+		.why = m_intern(m, json_str(r->r, "why")),
 		.dest_qpn = json_int(r->r, "dest_qpn", -1),
 		.t = r->t,
 		.t_last = json_u64(r->r, "t_last", r->t),

@@ -11,6 +11,7 @@
 #include "units.h"
 
 #define CHECK "packets"
+#define NAK_SEQUENCE 0x60
 #define RNR_NAK_BITS 0x20
 #define AETH_KIND_MASK 0xe0
 #define AETH_VALUE_MASK 0x1f
@@ -34,7 +35,7 @@ static int by_time(const void *a, const void *b)
 /* One direction of requests in one life of a connection, and what came back. */
 struct flow {
 	size_t qp;
-	unsigned life;
+	unsigned life, qp_life;
 	const json_t *attr;
 	const struct seen *p; /* all of the connection, both ways, by time */
 	size_t n;
@@ -261,6 +262,166 @@ static void rnr_waits(struct judge *j, const struct flow *f)
 	}
 }
 
+static void rnr_too_often(struct judge *j, const struct flow *f, const struct m_packet *p, int64_t times, int64_t allowed)
+{
+	struct finding *out = judge_find(j, SEVERITY_FAIL, CHECK, p->inst, p->rec, judge_qp(j, f->qp));
+
+	if (!out)
+		return;
+	finding_set(out, out->expected, "at most %lld RNR retries", (long long)allowed);
+	finding_set(out, out->seen, "%lld", (long long)times);
+	finding_set(out, out->text, "%s: PSN %lld was sent again after %lld RNR NAKs: rnr_retry allows %lld", judge_qp(j, f->qp),
+		    (long long)p->psn, (long long)times, (long long)allowed);
+}
+
+/* How often one request is sent again because of RNR NAKs. */
+static void rnr_count(struct judge *j, const struct flow *f)
+{
+	int64_t allowed = json_int(f->attr, "rnr_retry", RETRIES_WITHOUT_END), psn = INT64_MIN, times = 0;
+
+	for (size_t i = 0; i < f->n && allowed < RETRIES_WITHOUT_END; i++) {
+		const struct m_packet *a = f->p[i].p, *p;
+
+		if (!is_answer(f, a))
+			continue;
+		if (a->syndrome < 0 || (a->syndrome & AETH_KIND_MASK) != RNR_NAK_BITS || a->psn != psn)
+			times = 0;
+		if (a->syndrome < 0 || (a->syndrome & AETH_KIND_MASK) != RNR_NAK_BITS)
+			continue;
+		psn = a->psn;
+		p = sent_again(f, i, psn);
+		times += p != NULL;
+		if (p && times > allowed) {
+			rnr_too_often(j, f, p, times, allowed);
+			return;
+		}
+	}
+}
+
+static int64_t transmissions_before(const struct flow *f, size_t at, int64_t psn)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < at; i++) {
+		const struct m_packet *p = f->p[i].p;
+
+		n += is_request(f, p) && p->psn <= psn && p->psn + p->count > psn;
+	}
+	return n;
+}
+
+/* What is sent again after a NAK begins with the PSN that the NAK names, or earlier. */
+static void go_back(struct judge *j, const struct flow *f, size_t at)
+{
+	const struct m_packet *nak = f->p[at].p, *first = NULL;
+	struct finding *out;
+
+	/* One that was sent again before the NAK came by may be on its way: so may those behind it. */
+	if (nak->late || nak->touched || transmissions_before(f, at, nak->psn) != 1)
+		return;
+	for (size_t i = at + 1; i < f->n && !is_answer(f, f->p[i].p); i++) {
+		const struct m_packet *p = f->p[i].p;
+
+		if (!is_request(f, p) || p->transmission < 2)
+			continue;
+		if (p->psn <= nak->psn)
+			return;
+		first = first ? first : p;
+	}
+	if (!first || !(out = judge_find(j, SEVERITY_FAIL, CHECK, first->inst, first->rec, judge_qp(j, f->qp))))
+		return;
+	finding_set(out, out->expected, "requests again from PSN %lld, which the NAK names", (long long)nak->psn);
+	finding_set(out, out->seen, "from PSN %lld", (long long)first->psn);
+	finding_set(out, out->text, "%s: after a NAK of PSN %lld (packet %lld of the capture) it sends again %s",
+		    judge_qp(j, f->qp), (long long)nak->psn, (long long)nak->n, out->seen);
+}
+
+static void naks(struct judge *j, const struct flow *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (is_answer(f, f->p[i].p) && f->p[i].p->syndrome == NAK_SEQUENCE)
+			go_back(j, f, i);
+}
+
+static bool has_fault(const struct judge *j, const char *name)
+{
+	for (size_t i = 0; i < j->m->faults.n; i++)
+		if (!strcmp(j->m->faults.v[i].name, name))
+			return true;
+	return false;
+}
+
+/* When the first sign came that this life of the QP is in the Error state; UINT64_MAX: never. */
+static uint64_t when_in_error(const struct judge *j, const struct flow *f)
+{
+	uint64_t t = UINT64_MAX;
+
+	for (size_t i = 0; i < j->m->comps.n; i++) {
+		const struct m_comp *c = &j->m->comps.v[i];
+
+		if (c->qp == f->qp && c->qp_life == f->qp_life && !c->success && !c->late && c->t < t)
+			t = c->t;
+	}
+	for (size_t i = 0; i < j->m->states.n; i++) {
+		const struct m_state *s = &j->m->states.v[i];
+
+		if (s->qp == f->qp && s->life == f->qp_life && !s->err && !strcmp(s->new_, "ERR") && s->t < t)
+			t = s->t;
+	}
+	return t;
+}
+
+/* A QP in the Error state sends nothing, and answers nothing. */
+static void after_error(struct judge *j, const struct flow *f)
+{
+	uint64_t t = when_in_error(j, f), slack = grid_of(j) + j->m->late_max_ns;
+
+	/* What waits in a queue of the link comes by later than it was sent. */
+	if (t == UINT64_MAX || has_fault(j, "netem"))
+		return;
+	for (size_t i = 0; i < f->n; i++) {
+		const struct m_packet *p = f->p[i].p;
+		struct finding *out;
+		char got[64];
+
+		if (p->qp != f->qp || p->late || p->t <= t + slack)
+			continue;
+		out = judge_find(j, SEVERITY_FAIL, CHECK, p->inst, p->rec, judge_qp(j, f->qp));
+		if (!out)
+			return;
+		finding_set(out, out->expected, "no packets of a QP in ERR");
+		finding_set(out, out->seen, "%s, PSN %lld, %s after it", p->opcode, (long long)p->psn,
+			    units_format_ns(p->t - t, got, sizeof(got)));
+		finding_set(out, out->text, "%s: it is in ERR and sends on: %s (packet %lld of the capture)", judge_qp(j, f->qp),
+			    out->seen, (long long)p->n);
+		return;
+	}
+}
+
+/* What left a device malformed, or with a wrong ICRC. */
+static void broken(struct judge *j)
+{
+	bool by_netem = has_fault(j, "netem");
+	unsigned n = 0;
+
+	for (size_t i = 0; i < j->m->packets.n && n < FINDINGS_MAX; i++) {
+		const struct m_packet *p = &j->m->packets.v[i];
+		bool malformed = !strcmp(p->class_, "malformed");
+		struct finding *f;
+
+		if (p->late || (!malformed && !p->icrc_bad))
+			continue;
+		f = judge_find(j, by_netem ? SEVERITY_WARNING : SEVERITY_FAIL, CHECK, p->inst, p->rec, p->from);
+		if (!f)
+			return;
+		n++;
+		finding_set(f, f->expected, "well-formed packets with the right ICRC");
+		finding_set(f, f->seen, malformed ? "a malformed packet: %s" : "a wrong ICRC: %s", malformed ? p->why : p->opcode);
+		finding_set(f, f->text, "%s sent %s (packet %lld of the capture)%s", p->from, f->seen, (long long)p->n,
+			    by_netem ? "; netem was at work" : "");
+	}
+}
+
 static void flow(struct judge *j, struct flow *f, bool identity)
 {
 	if (!identity) {
@@ -269,6 +430,9 @@ static void flow(struct judge *j, struct flow *f, bool identity)
 	}
 	silences(j, f);
 	rnr_waits(j, f);
+	rnr_count(j, f);
+	naks(j, f);
+	after_error(j, f);
 }
 
 static void connection(struct judge *j, const struct m_connection *c, bool identity)
@@ -285,7 +449,7 @@ static void connection(struct judge *j, const struct m_connection *c, bool ident
 			list[n++].p = &j->m->packets.v[i];
 	qsort(list, n, sizeof(*list), by_time);
 	for (size_t k = 0; n && k < 2; k++) {
-		struct flow f = { .qp = c->end[k].qp, .life = c->life, .p = list, .n = n };
+		struct flow f = { .qp = c->end[k].qp, .life = c->life, .qp_life = c->end[k].life, .p = list, .n = n };
 
 		if (f.qp == M_NONE || strcmp(j->m->qps.v[f.qp].type, "RC"))
 			continue;
@@ -301,6 +465,7 @@ void verdict_check_packets(struct judge *j)
 
 	if (!identity)
 		strangers(j);
+	broken(j);
 	for (size_t i = 0; i < j->m->connections.n; i++)
 		connection(j, &j->m->connections.v[i], identity);
 }
