@@ -94,7 +94,8 @@ static void check_file(const struct check_args *a, const struct scenario_path *p
 	if (a->json)
 		add_json(r, p, rc ? NULL : &s, &d);
 	else if (!rc && !a->quiet)
-		printf("ok      %s  %zu case%s%s\n", p->path, s.n_cases, s.n_cases == 1 ? "" : "s",
+		printf("ok      %s  %zu case%s%s%s\n", p->path, s.n_cases, s.n_cases == 1 ? "" : "s",
+		       s.n_cases && s.cases[0].first_pass ? ", and one for each packet that they find" : "",
 		       d.warnings ? "  (warnings)" : "");
 	else if (rc && !a->quiet)
 		printf("FAULTY  %s  %u mistake%s\n", p->path, d.errors, d.errors == 1 ? "" : "s");

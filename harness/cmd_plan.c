@@ -62,14 +62,34 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+/* What follows from a first pass is known when it has run, but for a case that is asked for by its whole name. */
+static int add_followers(struct run_cases *list, const struct plan_options *o, struct error *e)
+{
+	size_t n = list->n;
+	int rc = 0;
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		size_t before = list->n;
+
+		if (!list->cases[i].source->first_pass)
+			continue;
+		rc = run_cases_follow(list, i, NULL, o, e);
+		if (!rc && list->n == before)
+			log_info("%s: a run of it finds packets, and for each there will be a case beside this one",
+				 list->cases[i].id);
+	}
+	return rc;
+}
+
 /* One case is printed as it is, several as an array. */
 static void print(const struct run_cases *list)
 {
 	json_t *plans = json_array(), *out;
 
 	for (size_t i = 0; i < list->n; i++)
-		json_array_append(plans, list->cases[i].plan);
-	out = list->n == 1 ? json_array_get(plans, 0) : plans;
+		if (run_case_selected(list, &list->cases[i]) || list->n == 1)
+			json_array_append(plans, list->cases[i].plan);
+	out = json_array_size(plans) == 1 ? json_array_get(plans, 0) : plans;
 	json_dumpf(out, stdout, JSON_INDENT(2) | JSON_SORT_KEYS);
 	json_decref(plans);
 	putchar('\n');
@@ -103,6 +123,8 @@ int cmd_plan(int argc, char **argv)
 		rc = error_set(&e, -ENOENT, "%s has no case%s%s", in.path, in.id ? " " : "", in.id ? in.id : "");
 	if (!rc)
 		rc = run_cases_plan(&list, &o, &e);
+	if (!rc)
+		rc = add_followers(&list, &o, &e);
 	if (rc)
 		log_error("%s", e.text);
 	else {

@@ -54,6 +54,8 @@ void expect_traffic(struct eval *v, const json_t *x, struct part *p);
 void expect_phase(struct eval *v, const json_t *x, struct part *p);
 void expect_payload(struct eval *v, const json_t *x, struct part *p); /* expect_payload.c */
 
+/* How many packets of a record, of whichever life, fit a match without nth and every, and the PSN of the first of them. */
+int64_t expect_packet_fits(const struct model *m, const struct m_packet *p, const json_t *match, int64_t *ret_first);
 void expect_packets(struct eval *v, const json_t *x, struct part *p); /* expect_packets.c */
 
 /* The worse of two: BROKEN, PENDING, MET. */

@@ -56,7 +56,8 @@ static bool from_fits(const struct model *m, const struct m_packet *p, const cha
 	return life && p->life == life;
 }
 
-static bool ends_fit(const struct model *m, const struct m_packet *p, const json_t *match)
+/* life: of the connection; 0: its present one. */
+static bool ends_fit(const struct model *m, const struct m_packet *p, const json_t *match, unsigned life)
 {
 	const json_t *from = json_object_get(match, "from"), *item;
 	bool fits = !from, old = false;
@@ -72,20 +73,23 @@ static bool ends_fit(const struct model *m, const struct m_packet *p, const json
 	if (!fits || !has_name(json_object_get(match, "pair"), p->pair))
 		return false;
 	/* Relative PSNs begin anew with each life: former ones are spoken of by name only. */
-	return old || !p->known || p->life == m_connection_life(m, p->pair);
+	return old || !p->known || p->life == (life ? life : m_connection_life(m, p->pair));
 }
 
 struct ranges {
 	int64_t psn[2], size[2], transmission[2], nth[2];
+	unsigned life;
 };
 
-/* How many packets of a run fit all but nth and every. */
-static int64_t fitting(const struct model *m, const struct m_packet *p, const json_t *match, const struct ranges *g)
+/* How many packets of a run fit all but nth and every; *ret_first: the PSN of the first of them. */
+static int64_t fitting(const struct model *m, const struct m_packet *p, const json_t *match, const struct ranges *g,
+		       int64_t *ret_first)
 {
 	int64_t first = p->psn, last = p->psn + p->count - 1;
 
+	*ret_first = first;
 	if (p->late || !has_name(json_object_get(match, "class"), p->class_) ||
-	    !has_name(json_object_get(match, "opcode"), p->opcode) || !ends_fit(m, p, match) || p->size < g->size[0] ||
+	    !has_name(json_object_get(match, "opcode"), p->opcode) || !ends_fit(m, p, match, g->life) || p->size < g->size[0] ||
 	    p->size > g->size[1] || p->transmission < g->transmission[0] || p->transmission > g->transmission[1])
 		return 0;
 	if (!json_object_get(match, "psn"))
@@ -94,7 +98,23 @@ static int64_t fitting(const struct model *m, const struct m_packet *p, const js
 		return 0;
 	first = first > g->psn[0] ? first : g->psn[0];
 	last = last < g->psn[1] ? last : g->psn[1];
+	*ret_first = first;
 	return last >= first ? last - first + 1 : 0;
+}
+
+static bool ranges_of(const struct model *m, const json_t *match, struct ranges *ret)
+{
+	return range_of(m, json_object_get(match, "psn"), &ret->psn[0], &ret->psn[1]) &&
+	       range_of(m, json_object_get(match, "size"), &ret->size[0], &ret->size[1]) &&
+	       range_of(m, json_object_get(match, "transmission"), &ret->transmission[0], &ret->transmission[1]) &&
+	       range_of(m, json_object_get(match, "nth"), &ret->nth[0], &ret->nth[1]);
+}
+
+int64_t expect_packet_fits(const struct model *m, const struct m_packet *p, const json_t *match, int64_t *ret_first)
+{
+	struct ranges g = { .life = p->life };
+
+	return ranges_of(m, match, &g) ? fitting(m, p, match, &g, ret_first) : 0;
 }
 
 static int64_t count_packets(const struct model *m, const json_t *match, const struct ranges *g, uint64_t *ret_t)
@@ -103,7 +123,7 @@ static int64_t count_packets(const struct model *m, const json_t *match, const s
 
 	for (size_t i = 0; i < m->packets.n; i++) {
 		const struct m_packet *p = &m->packets.v[i];
-		int64_t n = fitting(m, p, match, g), before = counted;
+		int64_t first, n = fitting(m, p, match, g, &first), before = counted;
 
 		if (!json_object_get(match, "nth") && every <= 1) {
 			counted += n;
@@ -123,7 +143,7 @@ void expect_packets(struct eval *v, const json_t *x, struct part *p)
 {
 	const json_t *match = json_object_get(x, "packets"), *cmp = json_object_get(x, "count");
 	char *shown = json_dumps(match, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
-	struct ranges g;
+	struct ranges g = { .life = 0 };
 	uint64_t t = 0;
 	int64_t n;
 	int holds;
@@ -136,10 +156,7 @@ void expect_packets(struct eval *v, const json_t *x, struct part *p)
 		text_add(&p->seen, "no wire process ran: packets cannot be counted");
 		return;
 	}
-	if (!range_of(v->m, json_object_get(match, "psn"), &g.psn[0], &g.psn[1]) ||
-	    !range_of(v->m, json_object_get(match, "size"), &g.size[0], &g.size[1]) ||
-	    !range_of(v->m, json_object_get(match, "transmission"), &g.transmission[0], &g.transmission[1]) ||
-	    !range_of(v->m, json_object_get(match, "nth"), &g.nth[0], &g.nth[1])) {
+	if (!ranges_of(v->m, match, &g)) {
 		p->state = EXPECT_PENDING;
 		p->late = true;
 		text_add(&p->seen, "a value that no device has returned yet");

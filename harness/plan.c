@@ -86,6 +86,20 @@ static json_t *member(json_t *plan, const char *key, json_t *value)
 	return value;
 }
 
+/* A first pass, or what followed from one; absent otherwise. */
+static int swept_packets(struct planner *p)
+{
+	json_t *pass = json_deep_copy(json_object_get(p->doc, "first_pass"));
+	const json_t *packet = json_object_get(p->doc, "packet");
+
+	if (packet)
+		json_object_set_new(p->plan, "packet", json_deep_copy(packet));
+	if (!pass)
+		return 0;
+	json_object_set_new(p->plan, "first_pass", pass);
+	return plan_match(p, json_object_get(pass, "match"));
+}
+
 static int plan_fill(struct planner *p)
 {
 	json_t *plan = p->plan, *steps = json_array();
@@ -105,6 +119,8 @@ static int plan_fill(struct planner *p)
 		rc = plan_steps(p, json_object_get(p->doc, "steps"), steps);
 	if (!rc)
 		rc = plan_memory(p);
+	if (!rc)
+		rc = swept_packets(p);
 	if (rc)
 		return rc;
 	json_object_set_new(plan, "budget_ns", json_integer((json_int_t)plan_budget(steps)));

@@ -71,6 +71,8 @@ bool plan_op_is_atomic(const char *op);
 
 /* plan_steps.c */
 int plan_steps(struct planner *p, const json_t *in, json_t *out);
+/* Makes ends and pairs of a packet match canonical. */
+int plan_match(struct planner *p, json_t *match);
 
 /* plan_deadline.c */
 uint64_t plan_deadline(struct planner *p, const json_t *step);

@@ -294,7 +294,7 @@ static int resolve_fault_end(struct planner *p, json_t *args, const struct fault
 }
 
 /* Ends and pairs of a packet match; an agent alone stays as it is: it means that agent in any pair. */
-static int resolve_match(struct planner *p, json_t *match)
+int plan_match(struct planner *p, json_t *match)
 {
 	json_t *from = json_object_get(match, "from"), *pair = json_object_get(match, "pair"), *names;
 	bool agents = true;
@@ -326,7 +326,7 @@ static int fault_args(struct planner *p, json_t *args, const struct fault_ops *o
 		if (param->type == FAULT_PARAM_END || param->type == FAULT_PARAM_ENDS)
 			rc = resolve_fault_end(p, args, param, ops->layer);
 		else if (param->type == FAULT_PARAM_MAP && value && !strcmp(param->name, "match"))
-			rc = resolve_match(p, value);
+			rc = plan_match(p, value);
 		else if (param->type == FAULT_PARAM_DURATION)
 			p->fault_ns += (uint64_t)(json_is_integer(value) ? json_integer_value(value) : 0);
 		if (rc)
@@ -388,7 +388,7 @@ static int do_expect(struct planner *p, json_t *step)
 	int rc = resolve_ends(p, step, "at", ENDS_ANY);
 
 	if (!rc && json_object_get(step, "packets"))
-		rc = resolve_match(p, json_object_get(step, "packets"));
+		rc = plan_match(p, json_object_get(step, "packets"));
 	observation_time(step);
 	json_array_foreach(json_object_get(step, "any"), i, choice) {
 		if (!rc)

@@ -167,6 +167,70 @@ static enum executor_next next(void *user, size_t *ret_index, bool *ret_fresh)
 	return answers[schedule_next(r->schedule, ret_index, ret_fresh)];
 }
 
+static int folder_add(struct run *r, size_t i, struct error *e)
+{
+	char *profile = run_profile_find(r->cases.cases[i].scenario->path, r->o->provider);
+	int rc = run_folder_add(&r->folder, &r->cases.cases[i], profile, e);
+
+	free(profile);
+	return rc;
+}
+
+static int queue_add(struct run *r, size_t i, struct error *e)
+{
+	const struct run_case *c = &r->cases.cases[i];
+	struct executor_case *entries = reallocarray(r->entries, r->queue.n + 1, sizeof(*entries));
+	size_t *entry_case = reallocarray(r->entry_case, r->queue.n + 1, sizeof(*entry_case));
+	char *dir = NULL;
+
+	r->entries = entries ? entries : r->entries;
+	r->entry_case = entry_case ? entry_case : r->entry_case;
+	r->queue.cases = r->entries;
+	if (!entries || !entry_case || asprintf(&dir, "%s/%s", r->folder.dir, c->dir) < 0)
+		return error_set(e, -ENOMEM, "out of memory");
+	entries[r->queue.n] = (struct executor_case){ .id = c->id, .dir = dir, .budget_ns = json_u64(c->plan, "budget_ns", 0) };
+	entry_case[r->queue.n++] = i;
+	return schedule_add(r->schedule, 0, json_bool(c->plan, "exclusive", false)) ? error_set(e, -ENOMEM, "out of memory") : 0;
+}
+
+/* The list in run.json is in the order of the files. */
+static int list_cases(struct run *r)
+{
+	size_t *order = run_cases_order(&r->cases);
+	json_t *list = json_array();
+
+	for (size_t i = 0; order && i < r->cases.n; i++) {
+		const struct run_case *c = &r->cases.cases[order[i]];
+
+		json_array_append_new(list, json_pack("{s:s,s:s}", "case", c->id, "dir", c->dir));
+	}
+	json_object_set_new(r->folder.run, "cases", list);
+	free(order);
+	return order ? 0 : -ENOMEM;
+}
+
+/* A first pass has found packets: there is a case for each. */
+static int follow(struct run *r, size_t pass, const json_t *packets, struct error *e)
+{
+	struct plan_options plan = { .seed = r->o->seed, .set = r->o->set };
+	size_t before = r->cases.n, selected;
+	int rc = run_cases_follow(&r->cases, pass, packets, &plan, e);
+
+	selected = r->cases.n - before;
+	for (size_t i = before; !rc && i < r->cases.n; i++) {
+		rc = folder_add(r, i, e);
+		if (!rc && !json_str(r->cases.cases[i].plan, "skip"))
+			rc = queue_add(r, i, e);
+	}
+	r->progress.total += selected;
+	if (!rc && !selected && !run_case_selected(&r->cases, &r->cases.cases[pass]))
+		log_warn("%s: none of the %zu packets that it found is selected", r->cases.cases[pass].id,
+			 json_array_size(packets));
+	if (!rc)
+		rc = list_cases(r);
+	return rc ? rc : run_folder_save(&r->folder, e);
+}
+
 static bool judge_ended(struct run *r, size_t index, const struct executor_end *end)
 {
 	struct run_case *c = &r->cases.cases[r->entry_case[index]];
@@ -185,6 +249,9 @@ static bool judge_ended(struct run *r, size_t index, const struct executor_end *
 	settle(r, c, verdict, end->boot, end->dur_ns);
 	good = verdict_of(verdict) == VERDICT_PASS || verdict_of(verdict) == VERDICT_DEVIATION ||
 	       verdict_of(verdict) == VERDICT_SKIP;
+	if (c->source->first_pass && verdict_of(verdict) == VERDICT_PASS &&
+	    follow(r, r->entry_case[index], json_object_get(verdict, "packets"), &e))
+		note_broken(r, -EIO, &e);
 	json_decref(verdict);
 	if (!good && (r->o->fail_fast || r->o->keep))
 		r->stopped_early = true;
@@ -291,30 +358,11 @@ static int folder_fill(struct run *r, struct error *e)
 	if (!gethostname(host, sizeof(host) - 1))
 		json_object_set_new(run, "host", json_string(host));
 	json_object_set_new(run, "started", json_string(timestamp(stamp, sizeof(stamp))));
-	for (size_t i = 0; i < r->cases.n && !rc; i++) {
-		char *profile = run_profile_find(r->cases.cases[i].scenario->path, o->provider);
-
-		rc = run_folder_add(&r->folder, &r->cases.cases[i], profile, e);
-		free(profile);
-	}
+	for (size_t i = 0; i < r->cases.n && !rc; i++)
+		rc = folder_add(r, i, e);
+	if (!rc)
+		rc = list_cases(r);
 	return rc ? rc : run_folder_save(&r->folder, e);
-}
-
-static int queue_add(struct run *r, size_t i, struct error *e)
-{
-	const struct run_case *c = &r->cases.cases[i];
-	struct executor_case *entries = reallocarray(r->entries, r->queue.n + 1, sizeof(*entries));
-	size_t *entry_case = reallocarray(r->entry_case, r->queue.n + 1, sizeof(*entry_case));
-	char *dir = NULL;
-
-	r->entries = entries ? entries : r->entries;
-	r->entry_case = entry_case ? entry_case : r->entry_case;
-	r->queue.cases = r->entries;
-	if (!entries || !entry_case || asprintf(&dir, "%s/%s", r->folder.dir, c->dir) < 0)
-		return error_set(e, -ENOMEM, "out of memory");
-	entries[r->queue.n] = (struct executor_case){ .id = c->id, .dir = dir, .budget_ns = json_u64(c->plan, "budget_ns", 0) };
-	entry_case[r->queue.n++] = i;
-	return schedule_add(r->schedule, 0, json_bool(c->plan, "exclusive", false)) ? error_set(e, -ENOMEM, "out of memory") : 0;
 }
 
 static int queue_fill(struct run *r, struct error *e)

@@ -26,6 +26,7 @@ struct run_case {
 	const struct scenario_case *source;
 	json_t *plan; /* owned; NULL before run_cases_plan */
 	char *dir;    /* "cases/core/x", below the run folder */
+	size_t place; /* its own number, or that of the first pass that it follows from: where it stands in reports */
 	bool judged;
 	json_t *result; /* its line of results.jsonl */
 };
@@ -35,16 +36,31 @@ struct run_cases {
 	size_t n_scenarios;
 	struct run_case *cases;
 	size_t n;
+	struct scenario **followers; /* of first passes */
+	size_t n_followers;
+	const char *const *globs; /* what run_cases_select kept; borrowed */
+	size_t n_globs;
 };
 
 /* Loads every scenario below the paths. Mistakes in files go to d, rendered, and make it return -EINVAL; a path that cannot be
  * read, or two files with one id, are a negative errno with e filled. On error *ret is empty. */
 int run_cases_load(const char *const *paths, size_t n, struct run_cases *ret, struct diag *d, struct error *e);
-/* Keeps the cases whose id, or one of whose tags, matches the glob. Several globs: any of them. */
+/* Keeps the cases whose id, or one of whose tags, matches the glob, and the first passes that such a case may follow from.
+ * Several globs: any of them. They are used by run_cases_follow too, and stay the caller's. */
 void run_cases_select(struct run_cases *list, const char *const *globs, size_t n);
 /* Each case n times, ~r1 ~r2 ... */
 int run_cases_repeat(struct run_cases *list, unsigned n);
 int run_cases_plan(struct run_cases *list, const struct plan_options *o, struct error *e);
+int run_case_plan(struct run_case *c, const struct plan_options *o, struct error *e);
+/* Whether a glob of the list could match a case that follows from this first pass (run_follow.c). */
+bool run_follow_possible(const struct run_cases *list, const struct scenario_case *pass);
+/* Adds, planned, the selected cases that follow from the first pass number i: one for each packet (`packets` of its verdict), and
+ * one that is selected by its whole name though it was not found. Numbers of cases stay; pointers to them do not. */
+int run_cases_follow(struct run_cases *list, size_t i, const json_t *packets, const struct plan_options *o, struct error *e);
+/* Whether it was asked for by a glob, not only for what follows from it. */
+bool run_case_selected(const struct run_cases *list, const struct run_case *c);
+/* Numbers of the cases in the order of the files. NULL when out of memory; caller frees. */
+size_t *run_cases_order(const struct run_cases *list);
 void run_cases_release(struct run_cases *list);
 
 /* ---- the run folder (run_folder.c) ---- */

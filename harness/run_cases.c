@@ -48,6 +48,7 @@ static int add_cases(struct run_cases *list, struct error *e)
 		for (size_t i = 0; i < list->scenarios[s].n_cases; i++) {
 			struct run_case *c = &list->cases[list->n++];
 
+			c->place = list->n - 1;
 			c->scenario = &list->scenarios[s];
 			c->source = &list->scenarios[s].cases[i];
 			c->id = strdup(c->source->id);
@@ -109,32 +110,46 @@ static void case_release(struct run_case *c)
 	json_decref(c->result);
 }
 
-static bool matches(const struct run_case *c, const char *glob)
+static bool glob_matches(const char *glob, const struct scenario_case *c)
 {
 	size_t i;
 	json_t *tag;
 
 	if (!fnmatch(glob, c->id, 0) || !strcmp(glob, c->id))
 		return true;
-	json_array_foreach(json_object_get(c->source->doc, "tags"), i, tag)
+	json_array_foreach(json_object_get(c->doc, "tags"), i, tag)
 		if (json_is_string(tag) && !fnmatch(glob, json_string_value(tag), 0))
 			return true;
 	return false;
+}
+
+static bool is_selected(const struct run_cases *list, const struct scenario_case *c)
+{
+	for (size_t g = 0; g < list->n_globs; g++)
+		if (glob_matches(list->globs[g], c))
+			return true;
+	return !list->n_globs;
+}
+
+bool run_case_selected(const struct run_cases *list, const struct run_case *c)
+{
+	return is_selected(list, c->source);
 }
 
 void run_cases_select(struct run_cases *list, const char *const *globs, size_t n)
 {
 	size_t kept = 0;
 
+	list->globs = globs;
+	list->n_globs = n;
 	for (size_t i = 0; i < list->n; i++) {
-		bool keep = n == 0;
-
-		for (size_t g = 0; g < n && !keep; g++)
-			keep = matches(&list->cases[i], globs[g]);
-		if (keep)
-			list->cases[kept++] = list->cases[i];
-		else
+		if (!is_selected(list, list->cases[i].source) && !run_follow_possible(list, list->cases[i].source)) {
 			case_release(&list->cases[i]);
+			continue;
+		}
+		list->cases[kept] = list->cases[i];
+		list->cases[kept].place = kept;
+		kept++;
 	}
 	list->n = kept;
 }
@@ -150,6 +165,7 @@ int run_cases_repeat(struct run_cases *list, unsigned n)
 		for (unsigned r = 1; r <= n; r++) {
 			struct run_case *c = &many[k++];
 
+			c->place = k - 1;
 			c->scenario = list->cases[i].scenario;
 			c->source = list->cases[i].source;
 			if (asprintf(&c->id, "%s~r%u", list->cases[i].id, r) < 0)
@@ -167,17 +183,21 @@ int run_cases_repeat(struct run_cases *list, unsigned n)
 	return 0;
 }
 
+int run_case_plan(struct run_case *c, const struct plan_options *o, struct error *e)
+{
+	struct scenario_case source = *c->source;
+	struct plan_options own = *o;
+
+	source.id = c->id;
+	own.file = c->scenario->path;
+	return plan_make(&source, &own, &c->plan, e);
+}
+
 int run_cases_plan(struct run_cases *list, const struct plan_options *o, struct error *e)
 {
 	for (size_t i = 0; i < list->n; i++) {
-		struct run_case *c = &list->cases[i];
-		struct scenario_case source = *c->source;
-		struct plan_options own = *o;
-		int rc;
+		int rc = run_case_plan(&list->cases[i], o, e);
 
-		source.id = c->id;
-		own.file = c->scenario->path;
-		rc = plan_make(&source, &own, &c->plan, e);
 		if (rc)
 			return rc;
 	}
@@ -190,6 +210,11 @@ void run_cases_release(struct run_cases *list)
 		case_release(&list->cases[i]);
 	for (size_t i = 0; i < list->n_scenarios; i++)
 		scenario_release(&list->scenarios[i]);
+	for (size_t i = 0; i < list->n_followers; i++) {
+		scenario_release(list->followers[i]);
+		free(list->followers[i]);
+	}
+	free(list->followers);
 	free(list->cases);
 	free(list->scenarios);
 	*list = (struct run_cases){ 0 };

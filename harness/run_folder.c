@@ -207,7 +207,6 @@ int run_folder_add(struct run_folder *f, const struct run_case *c, const char *p
 	if (rc)
 		return rc;
 	note_hash(f, c->scenario->path, c->scenario->source, c->scenario->source_len);
-	json_array_append_new(json_object_get(f->run, "cases"), json_pack("{s:s,s:s}", "case", c->id, "dir", c->dir));
 	return 0;
 }
 

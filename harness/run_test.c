@@ -21,6 +21,11 @@ static const char wired[] = "qpdrill: 1\ntitle: t\nrequires: [xrc]\nsteps:\n  - 
 static const char needs_new[] = "qpdrill: 1\ntitle: t\nrequires: [\"kernel >= 99\"]\nsteps:\n  - connect:\n";
 static const char faulty[] = "qpdrill: 1\ntitle: t\nsteps:\n  - conect:\n";
 
+static const char swept[] = "qpdrill: 1\ntitle: t\ntags: [quick]\nrequires: [wire]\n"
+			    "sweep: { k: { packets: {} }, op: [SEND, READ] }\nsteps:\n"
+			    "  - fault: { wire: { match: \"${k}\", action: drop, times: 1 }, as: f }\n"
+			    "  - connect:\n  - post: { at: a, op: \"${op}\" }\n";
+
 static char base[64];
 static size_t ran;
 static size_t break_after; /* the executor fails after so many cases; 0: never */
@@ -124,6 +129,10 @@ static int fake_judge(const char *dir, const char *kernel, bool strict, json_t *
 		verdict = "skip";
 	*ret = json_pack("{s:s,s:s,s:s,s:i}", "verdict", verdict, "headline", json_str(plan, "skip") ? json_str(plan, "skip") : "h",
 			 "seen", "s", "duration_ns", 5);
+	if (json_object_get(plan, "first_pass"))
+		json_object_set_new(*ret, "packets",
+				    json_pack("[{s:s,s:s,s:i},{s:s,s:s,s:i}]", "from", "a", "class", "request", "psn", 0, "from",
+					      "b", "class", "ack", "psn", 3));
 	snprintf(path, sizeof(path), "%s/verdict.json", dir);
 	CU_ASSERT(json_save(path, *ret, e) == 0);
 	json_decref(plan);
@@ -343,6 +352,84 @@ static void test_folder(void)
 	teardown();
 }
 
+/* Cases in the order of run.json, which is that of the reports; what ran, in the order of results.jsonl. */
+static void check_listed(const char *what, const char *expected)
+{
+	char path[256], seen[1024] = "";
+	struct error e = { "" };
+	json_t *run = NULL;
+	const json_t *c;
+	size_t i;
+
+	snprintf(path, sizeof(path), "%s/runs/latest/run.json", base);
+	if (json_load(path, &run, &e))
+		run = NULL;
+	json_array_foreach(json_object_get(run, "cases"), i, c)
+		snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen), "%s%s", i ? " " : "", json_str(c, "case"));
+	ROW_ASSERT(!strcmp(seen, expected), "%s: expected '%s', listed '%s'", what, expected, seen);
+	json_decref(run);
+}
+
+static const struct follow_row {
+	const char *glob;
+	unsigned repeat;
+	const char *listed;
+} follow_rows[] = {
+	{ "t/b-pass*", 1,
+	  "t/b-pass~k=first-pass~op=SEND t/b-pass~k=a.request.0~op=SEND t/b-pass~k=b.ack.3~op=SEND "
+	  "t/b-pass~k=first-pass~op=READ t/b-pass~k=a.request.0~op=READ t/b-pass~k=b.ack.3~op=READ" },
+	{ "t/b-pass~k=b.ack.3~op=READ", 1, "t/b-pass~k=first-pass~op=READ t/b-pass~k=b.ack.3~op=READ" },
+	{ "*~k=[b-z].*~op=S???", 1, "t/b-pass~k=first-pass~op=SEND t/b-pass~k=b.ack.3~op=SEND" },
+	{ "*a.request.[0-9]~op=SEND", 2,
+	  "t/b-pass~k=first-pass~op=SEND~r1 t/b-pass~k=a.request.0~op=SEND~r1 "
+	  "t/b-pass~k=first-pass~op=SEND~r2 t/b-pass~k=a.request.0~op=SEND~r2" },
+	/* Not found, but asked for by name: it runs, and its verdict says what it proves. */
+	{ "t/b-pass~k=p.a.nak.77~op=SEND", 1, "t/b-pass~k=first-pass~op=SEND t/b-pass~k=p.a.nak.77~op=SEND" },
+	{ "*.request.1*~op=SEND", 1, "t/b-pass~k=first-pass~op=SEND" },
+	{ "*first-pass~op=READ", 1, "t/b-pass~k=first-pass~op=READ" },
+	{ "quick", 1,
+	  "t/a-pass t/b-pass~k=first-pass~op=SEND t/b-pass~k=a.request.0~op=SEND t/b-pass~k=b.ack.3~op=SEND "
+	  "t/b-pass~k=first-pass~op=READ t/b-pass~k=a.request.0~op=READ t/b-pass~k=b.ack.3~op=READ t/c-pass" },
+};
+
+static void test_follow(void)
+{
+	for (size_t i = 0; i < sizeof(follow_rows) / sizeof(*follow_rows); i++) {
+		const struct follow_row *r = &follow_rows[i];
+		struct run_options o = { .select = &r->glob, .n_select = 1, .repeat = r->repeat };
+
+		setup();
+		put("a-pass", good);
+		put("b-pass", swept);
+		put("c-pass", good);
+		ROW_ASSERT(run_with(&o) == 0, "%s", r->glob);
+		check_listed(r->glob, r->listed);
+		teardown();
+	}
+}
+
+/* Only a first pass that passed has anything that follows; what follows stands in results.jsonl as it ran. */
+static void test_follow_nothing(void)
+{
+	static const char *const unlike[] = { "*.request.0~op=NEVER", "*none*" };
+	struct run_options o = { .out = NULL };
+
+	setup();
+	put("a-pass", swept);
+	put("b-fail", swept);
+	CU_ASSERT(run_with(&o) == EXIT_FAILED);
+	check_results("first passes first", "t/a-pass~k=first-pass~op=SEND=pass t/a-pass~k=first-pass~op=READ=pass "
+					    "t/b-fail~k=first-pass~op=SEND=fail t/b-fail~k=first-pass~op=READ=fail "
+					    "t/a-pass~k=a.request.0~op=SEND=pass t/a-pass~k=b.ack.3~op=SEND=pass "
+					    "t/a-pass~k=a.request.0~op=READ=pass t/a-pass~k=b.ack.3~op=READ=pass");
+	for (size_t i = 0; i < sizeof(unlike) / sizeof(*unlike); i++) {
+		o.select = &unlike[i];
+		o.n_select = 1;
+		ROW_ASSERT(run_with(&o) == EXIT_ERROR, "%s", unlike[i]);
+	}
+	teardown();
+}
+
 static void test_profile(void)
 {
 	char path[256], *found;
@@ -389,6 +476,8 @@ static const struct test_case cases[] = {
 	{ "faulty files", test_faulty_files },
 	{ "stops early", test_stops_early },
 	{ "folder", test_folder },
+	{ "what follows from a first pass", test_follow },
+	{ "what follows from none", test_follow_nothing },
 	{ "profile", test_profile },
 	{ "case folders", test_case_dir },
 };

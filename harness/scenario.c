@@ -19,7 +19,7 @@ static void case_reset(struct loader *l)
 	json_decref(l->labels);
 	l->doc = l->agents = l->pairs = l->objects = l->labels = NULL;
 	l->n_steps = l->nesting = 0;
-	l->attrs_changed = false;
+	l->attrs_changed = l->touched = l->posted = l->over = false;
 }
 
 static void case_begin(struct loader *l)
@@ -68,6 +68,11 @@ static void check_pairs_number(struct loader *l, const struct ynode *pairs)
 		complain(l, pairs->key, NULL, "%lld pairs of QPs; at most %d", (long long)n, GRAMMAR_MAX_PAIRS);
 }
 
+static struct ynode *sweep_of(const struct ynode *root)
+{
+	return ynode_get(root, "sweep");
+}
+
 /* Table order, each key kept in l->doc at once: what follows may look there. */
 static void read_file(struct loader *l, struct ynode *root)
 {
@@ -90,6 +95,8 @@ static void read_file(struct loader *l, struct ynode *root)
 		if (value && !strcmp(k->name, "pairs"))
 			check_pairs_number(l, kid);
 	}
+	if (sweep_packets(sweep_of(root)))
+		packets_finish(l, sweep_packets(sweep_of(root)));
 }
 
 static void check_top(struct loader *l, struct ynode *root)
@@ -143,12 +150,57 @@ static int case_keep(struct loader *l, struct ynode *sweep, const char *id, stru
 	return 0;
 }
 
+static void read_row(struct loader *l, struct ynode *root, enum sweep_mode mode, size_t row)
+{
+	case_begin(l);
+	l->mode = mode;
+	sweep_select(l, sweep_of(root), row);
+	read_file(l, root);
+}
+
+static int load_row(struct loader *l, struct ynode *root, size_t row, const char *id, struct scenario *s)
+{
+	struct ynode *sweep = sweep_of(root);
+	bool first_pass = sweep_packets(sweep) != NULL;
+
+	if (first_pass)
+		read_row(l, root, SWEEP_CHECKED, row);
+	/* What is wrong in it would only be found a second time. */
+	if (!first_pass || !l->n_errors)
+		read_row(l, root, first_pass ? SWEEP_FIRST_PASS : SWEEP_PLAIN, row);
+	s->cases[s->n_cases].row = row;
+	s->cases[s->n_cases].first_pass = first_pass;
+	return case_keep(l, sweep, id, s);
+}
+
+static int load_followers(struct loader *l, struct ynode *root, const char *id, struct scenario *s)
+{
+	int rc = 0;
+	size_t i;
+	const json_t *packet;
+
+	s->cases = calloc(json_array_size(l->packets) + 1, sizeof(*s->cases));
+	if (!s->cases)
+		return -ENOMEM;
+	json_array_foreach(l->packets, i, packet) {
+		l->packet = packet;
+		read_row(l, root, SWEEP_PACKET, l->only_row);
+		s->cases[s->n_cases].row = l->only_row;
+		rc = case_keep(l, sweep_of(root), id, s);
+		if (rc || l->n_errors)
+			break;
+	}
+	return rc;
+}
+
 static int load_cases(struct loader *l, struct ynode *root, const char *id, struct scenario *s)
 {
-	struct ynode *sweep = ynode_get(root, "sweep");
+	struct ynode *sweep = sweep_of(root);
 	size_t n = sweep_count(l, sweep);
 	int rc = 0;
 
+	if (n && l->packets)
+		return load_followers(l, root, id, s);
 	if (n && l->tree.n_nodes * n > GRAMMAR_MAX_WORK) {
 		complain(l, sweep ? sweep->key : root, NULL, "%zu cases of a file with %zu tokens are more than the harness loads",
 			 n, l->tree.n_nodes);
@@ -160,12 +212,8 @@ static int load_cases(struct loader *l, struct ynode *root, const char *id, stru
 	s->cases = calloc(n, sizeof(*s->cases));
 	if (!s->cases)
 		return -ENOMEM;
-	for (size_t i = 0; i < n && !rc && l->n_mistakes < MISTAKES_MAX; i++) {
-		case_begin(l);
-		sweep_select(l, sweep, i);
-		read_file(l, root);
-		rc = case_keep(l, sweep, id, s);
-	}
+	for (size_t i = 0; i < n && !rc && l->n_mistakes < MISTAKES_MAX; i++)
+		rc = load_row(l, root, i, id, s);
 	if (!rc && !l->n_errors)
 		check_used(l);
 	return rc;
@@ -204,12 +252,16 @@ static int load(struct loader *l, const char *id, struct scenario *s)
 	return rc;
 }
 
-int scenario_load_text(const char *text, size_t len, const char *path, const char *id, struct scenario *ret, struct diag *d)
+/* what: what is to be loaded of it (packets, only_row). */
+static int load_text(const char *text, size_t len, const char *path, const char *id, const struct loader *what,
+		     struct scenario *ret, struct diag *d)
 {
 	struct scenario s = { 0 };
-	struct loader l = { .path = path, .len = len };
+	struct loader l = *what;
 	int rc = -ENOMEM;
 
+	l.path = path;
+	l.len = len;
 	s.source = malloc(len + 1);
 	s.path = strdup(path);
 	s.id = strdup(id);
@@ -224,6 +276,8 @@ int scenario_load_text(const char *text, size_t len, const char *path, const cha
 	mistakes_render(&l, d);
 	mistakes_release(&l);
 	case_reset(&l);
+	for (size_t i = 0; i < l.n_vars; i++)
+		free(l.vars[i].shown);
 	ytree_release(&l.tree);
 	if (!rc) {
 		*ret = s;
@@ -231,6 +285,24 @@ int scenario_load_text(const char *text, size_t len, const char *path, const cha
 	}
 release:
 	scenario_release(&s);
+	return rc;
+}
+
+int scenario_load_text(const char *text, size_t len, const char *path, const char *id, struct scenario *ret, struct diag *d)
+{
+	return load_text(text, len, path, id, &(struct loader){ .packets = NULL }, ret, d);
+}
+
+int scenario_follow(const struct scenario *s, const struct scenario_case *pass, const json_t *packets, struct scenario *ret,
+		    struct error *e)
+{
+	const struct loader what = { .packets = packets, .only_row = pass->row };
+	struct diag d = { 0 };
+	int rc = load_text(s->source, s->source_len, s->path, s->id, &what, ret, &d);
+
+	if (rc)
+		error_set(e, rc, "%s: the cases that follow from it cannot be made: %s", pass->id, d.text ? d.text : strerror(-rc));
+	diag_release(&d);
 	return rc;
 }
 

@@ -10,6 +10,7 @@
 #define QD_SCENARIO_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "diag.h"
@@ -19,6 +20,9 @@ struct scenario_case {
 	char *id;      /* "states/reset-discards~to=RESET" */
 	json_t *sweep; /* {"to":"RESET"} or NULL */
 	json_t *doc;
+	size_t row; /* of the sweep's other names */
+	/* The sweep goes over packets that only a run can find: this case finds them, scenario_follow() makes those of them. */
+	bool first_pass;
 };
 
 struct scenario {
@@ -36,6 +40,19 @@ int scenario_load(const char *path, const char *id, struct scenario *ret, struct
 /* The same from memory (tests, fuzzing). */
 int scenario_load_text(const char *text, size_t len, const char *path, const char *id, struct scenario *ret, struct diag *d);
 void scenario_release(struct scenario *s);
+
+/* What a first pass is called where its packet's name would stand. */
+#define SCENARIO_FIRST_PASS "first-pass"
+/* The cases that follow from a first pass of s, one for each packet, in this order: [{"from":"a","class":"request","psn":0}].
+ * *ret is a scenario of its own; its cases' ids have the packet's name where that of the pass stood. */
+int scenario_follow(const struct scenario *s, const struct scenario_case *pass, const json_t *packets, struct scenario *ret,
+		    struct error *e);
+/* "a.request.0" of a packet (caller frees), and back (new reference; NULL: no such name). */
+char *scenario_packet_name(const json_t *packet);
+json_t *scenario_packet_parse(const char *name);
+/* The place of a packet's class among those that there are, for a stable order; -1 unknown. */
+int scenario_packet_class(const char *name);
+const char *scenario_packet_class_name(int place); /* NULL beyond the last */
 
 /* A JSON Schema (draft 2020-12) for editors, made from the grammar's tables and the fault table. New reference. */
 json_t *scenario_schema(void);

@@ -32,8 +32,10 @@ static json_t *parse_any_name(struct loader *l, struct ynode *n, const struct fa
 
 	if (!text)
 		return NULL;
-	if (json_object_get(l->labels, text) || (strcmp(p->name, "use") && json_object_get(l->objects, text)))
+	if (json_object_get(l->labels, text) || (strcmp(p->name, "use") && json_object_get(l->objects, text))) {
+		l->touched |= json_bool(json_object_get(l->labels, text), "gone", false);
 		return json_string(text);
+	}
 	if (!strcmp(p->name, "use"))
 		return parse_label(l, n, &(struct gkey){ .name = p->name, .flags = G_OF_REMEMBER });
 	if (strchr(text, '.'))
@@ -98,6 +100,16 @@ static json_t *param_parse(struct loader *l, struct ynode *n, const struct fault
 	default:
 		k.type = G_TEXT;
 		break;
+	}
+	if (k.type == G_MAP) {
+		bool around = l->touched;
+		json_t *value;
+
+		l->touched = false;
+		value = value_parse(l, n, &k);
+		l->matched |= l->touched;
+		l->touched |= around;
+		return value;
 	}
 	return value_parse(l, n, &k);
 }

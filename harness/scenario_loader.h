@@ -26,7 +26,16 @@ struct mistake {
 struct sweep_var {
 	struct ynode *key;   /* where it is named */
 	struct ynode *value; /* in the row at hand */
+	char *shown;         /* in ids, where it is not the value itself; owned */
 	bool used;
+};
+
+/* How a file whose sweep goes over packets is read. */
+enum sweep_mode {
+	SWEEP_PLAIN,      /* it goes over nothing of the kind */
+	SWEEP_CHECKED,    /* with a packet that stands for all: only mistakes are wanted */
+	SWEEP_FIRST_PASS, /* without the steps that are about the packet, up to the end of the transfer */
+	SWEEP_PACKET,     /* with one that was found */
 };
 
 struct loader {
@@ -45,6 +54,14 @@ struct loader {
 	json_t *labels;  /* name: {"kind":G_OF_*,"line":n,"do":"post","at":[..]} */
 	unsigned n_steps, nesting;
 	bool attrs_changed; /* a step has changed retry attributes: what the file says of them holds no more */
+	/* A sweep over packets. */
+	enum sweep_mode mode;
+	const json_t *packets; /* found by a first pass of row `only_row`; NULL: the file is loaded, not what follows from it */
+	size_t only_row;
+	const json_t *packet; /* the one at hand */
+	bool touched;         /* what is being read speaks of the packet, or of what a step gave that does */
+	bool matched;         /* a fault's match is the packet */
+	bool posted, over;    /* the transfer has begun, has ended */
 };
 
 /* scenario_mistake.c. hint may be NULL. The same words at the same place are kept once: cases repeat them. */
@@ -74,6 +91,8 @@ const char *words_hint(const struct word_list *w, const char *text, char *buf, s
 /* scenario_sweep.c */
 /* How many cases there are (1 without a sweep); 0 when the sweep is wrong. */
 size_t sweep_count(struct loader *l, struct ynode *sweep);
+/* The member of a sweep that goes over packets, or NULL. */
+struct ynode *sweep_packets(const struct ynode *sweep);
 /* Sets l->vars to row i. */
 void sweep_select(struct loader *l, struct ynode *sweep, size_t i);
 /* ret_sweep: {"to":"RESET"}; ret_suffix: "~to=RESET", fit for a file name. */
@@ -145,6 +164,16 @@ json_t *parse_chain(struct loader *l, struct ynode *n, const struct gkey *k);
 
 /* scenario_steps.c */
 json_t *parse_steps(struct loader *l, struct ynode *n, const struct gkey *k);
+
+/* scenario_packets.c: a sweep over packets. */
+/* Whether this member of a sweep is one, and well-formed. */
+bool packets_check(struct loader *l, const struct ynode *sweep, const struct ynode *value);
+/* The value that stands for the packet, and how ids show it. */
+struct ynode *packets_value(struct loader *l, const struct ynode *where, char **ret_shown);
+/* Once the file is read: what it has to say beside the sweep; of a first pass `first_pass` into the document. */
+void packets_finish(struct loader *l, struct ynode *swept);
+/* A step as a first pass has it: a new reference, or NULL: it is left out. Takes out. */
+json_t *packets_step(struct loader *l, json_t *out);
 
 /* scenario_fault.c: what stands under a fault's name, by the fault's own table. */
 struct fault_ops;

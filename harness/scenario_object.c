@@ -44,8 +44,10 @@ json_t *parse_label(struct loader *l, struct ynode *n, const struct gkey *k)
 	if (!text)
 		return NULL;
 	label = json_object_get(l->labels, text);
-	if (label && json_int(label, "kind", 0) & (int64_t)k->flags)
+	if (label && json_int(label, "kind", 0) & (int64_t)k->flags) {
+		l->touched |= json_bool(label, "gone", false);
 		return json_string(text);
+	}
 	label_kinds_text(k->flags, kinds, sizeof(kinds));
 	json_object_foreach(l->labels, name, value)
 		if (json_int(value, "kind", 0) & (int64_t)k->flags)

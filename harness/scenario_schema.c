@@ -187,8 +187,13 @@ static json_t *attrs_schema(const struct gkey *k)
 
 static json_t *sweep_schema(void)
 {
-	return json_pack("{s:[{s:s,s:{s:s,s:i}},{s:s,s:{s:s},s:i}]}", "anyOf", "type", "object", "additionalProperties", "type",
-			 "array", "minItems", 1, "type", "array", "items", "type", "object", "minItems", 1);
+	static const struct gmap match = { .what = "", .keys = grammar_match };
+	json_t *list = json_pack("{s:s,s:i}", "type", "array", "minItems", 1);
+	json_t *packets = json_pack("{s:s,s:{s:o},s:[s],s:b}", "type", "object", "properties", "packets", map_schema(&match),
+				    "required", "packets", "additionalProperties", 0);
+
+	return json_pack("{s:[{s:s,s:{s:[o,o]}},{s:s,s:{s:s},s:i}]}", "anyOf", "type", "object", "additionalProperties", "anyOf",
+			 list, packets, "type", "array", "items", "type", "object", "minItems", 1);
 }
 
 static json_t *steps_ref(int least)
@@ -263,7 +268,8 @@ static json_t *type_schema(const struct gkey *k)
 	case G_ATTRS:
 		return attrs_schema(k);
 	case G_MAP:
-		return map_schema(k->map);
+		/* A packet may come from the sweep. */
+		return k->map->keys == grammar_match ? or_var(map_schema(k->map)) : map_schema(k->map);
 	case G_MAPS:
 		return maps_schema(k, (int)k->min);
 	case G_CHAIN:
@@ -323,7 +329,7 @@ static json_t *fault_param_schema(const struct fault_param *p)
 	if (p->type == FAULT_PARAM_PERCENT)
 		return pattern("^[0-9]+(\\.[0-9]+)?%$|" PATTERN_VAR);
 	if (p->type == FAULT_PARAM_MAP && !strcmp(p->name, "match"))
-		return map_schema(&match);
+		return or_var(map_schema(&match));
 	return type_schema(&k);
 }
 

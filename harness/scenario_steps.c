@@ -161,6 +161,7 @@ static json_t *step_parse(struct loader *l, struct ynode *n)
 	struct ynode *arg;
 	const struct gstep *s;
 	json_t *out;
+	bool around;
 
 	if (n->kind != YNODE_MAP || !n->n) {
 		char shown[80];
@@ -184,14 +185,21 @@ static json_t *step_parse(struct loader *l, struct ynode *n)
 		complain(l, arg->key, NULL, "more than %d steps", GRAMMAR_MAX_STEPS);
 		return NULL;
 	}
+	around = l->touched;
+	l->touched = false;
 	out = argument_parse(l, arg, s);
-	if (!out)
+	if (!out) {
+		l->touched = around;
 		return NULL;
+	}
 	json_object_set_new(out, "do", json_string(s->name));
 	json_object_set_new(out, "line", json_integer(arg->key->line));
 	json_object_set_new(out, "col", json_integer(arg->key->col));
 	if (arg->kind == YNODE_MAP)
 		add_label(l, arg, s, out, arg->key->line);
+	if (l->mode == SWEEP_FIRST_PASS)
+		out = packets_step(l, out);
+	l->touched = around;
 	return out;
 }
 

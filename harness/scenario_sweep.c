@@ -43,7 +43,9 @@ static size_t count_map(struct loader *l, struct ynode *sweep)
 	for (size_t i = 0; i < sweep->n; i++) {
 		struct ynode *list = sweep->kids[i];
 
-		if (list->kind != YNODE_LIST || !list->n) {
+		if (list->kind == YNODE_MAP) {
+			ok = packets_check(l, sweep, list) && ok;
+		} else if (list->kind != YNODE_LIST || !list->n) {
 			complain(l, list, "`size: [64, 4KiB]`; or `sweep` itself is a list of maps, one case per row",
 				 "a swept name in a map has a list of values");
 			ok = false;
@@ -75,6 +77,11 @@ static bool check_row(struct loader *l, struct ynode *first, struct ynode *row)
 		ok = false;
 	}
 	for (size_t i = 0; i < row->n; i++) {
+		if (ynode_get(row->kids[i], "packets")) {
+			complain(l, row->kids[i]->key, "`sweep: { packet: { packets: {} }, op: [SEND, WRITE] }`",
+				 "a sweep over packets stands in a map of lists, not in a row");
+			ok = false;
+		}
 		if (ynode_get(first, row->kids[i]->key->text))
 			continue;
 		complain(l, row->kids[i]->key, NULL, "the first row has no `%s`", row->kids[i]->key->text);
@@ -124,6 +131,26 @@ size_t sweep_count(struct loader *l, struct ynode *sweep)
 	return ok ? sweep->n : 0;
 }
 
+struct ynode *sweep_packets(const struct ynode *sweep)
+{
+	for (size_t i = 0; sweep && sweep->kind == YNODE_MAP && i < sweep->n; i++)
+		if (sweep->kids[i]->kind == YNODE_MAP)
+			return sweep->kids[i];
+	return NULL;
+}
+
+static void select_in_map(struct loader *l, struct sweep_var *v, struct ynode *values, size_t *row)
+{
+	if (values->kind == YNODE_MAP) {
+		free(v->shown);
+		v->shown = NULL;
+		v->value = packets_value(l, values, &v->shown);
+		return;
+	}
+	v->value = values->kids[*row % values->n];
+	*row /= values->n;
+}
+
 void sweep_select(struct loader *l, struct ynode *sweep, size_t row)
 {
 	if (!sweep)
@@ -136,12 +163,10 @@ void sweep_select(struct loader *l, struct ynode *sweep, size_t row)
 		struct sweep_var *v = &l->vars[i];
 
 		v->key = names->kids[i]->key;
-		if (sweep->kind == YNODE_MAP) {
-			v->value = names->kids[i]->kids[row % names->kids[i]->n];
-			row /= names->kids[i]->n;
-		} else {
+		if (sweep->kind == YNODE_MAP)
+			select_in_map(l, v, names->kids[i], &row);
+		else
 			v->value = ynode_get(sweep->kids[row], v->key->text);
-		}
 	}
 }
 
@@ -163,11 +188,16 @@ static json_t *plain_json(const struct ynode *n)
 	return array;
 }
 
+static void put_text(FILE *out, const char *text)
+{
+	for (const char *p = text; *p; p++)
+		fputc(isalnum((unsigned char)*p) || strchr("._+-", *p) ? *p : '_', out);
+}
+
 static void put_value(FILE *out, const struct ynode *n)
 {
 	if (n->kind == YNODE_SCALAR) {
-		for (const char *p = n->text; *p; p++)
-			fputc(isalnum((unsigned char)*p) || strchr("._+-", *p) ? *p : '_', out);
+		put_text(out, n->text);
 		return;
 	}
 	for (size_t i = 0; i < n->n; i++) {
@@ -194,9 +224,14 @@ int sweep_name(struct loader *l, json_t **ret_sweep, char **ret_suffix)
 		return -ENOMEM;
 	sweep = json_object();
 	for (size_t i = 0; i < l->n_vars; i++) {
-		fprintf(out, "~%s=", l->vars[i].key->text);
-		put_value(out, l->vars[i].value);
-		json_object_set_new(sweep, l->vars[i].key->text, plain_json(l->vars[i].value));
+		const struct sweep_var *v = &l->vars[i];
+
+		fprintf(out, "~%s=", v->key->text);
+		if (v->shown)
+			put_text(out, v->shown);
+		else
+			put_value(out, v->value);
+		json_object_set_new(sweep, v->key->text, v->shown ? json_string(v->shown) : plain_json(v->value));
 	}
 	fclose(out);
 	if (size > SUFFIX_MAX) {
@@ -252,7 +287,7 @@ static struct ynode *interpolate(struct loader *l, struct ynode *n)
 		if (!v)
 			goto close_out;
 		v->used = true;
-		if (v->value->kind != YNODE_SCALAR) {
+		if (!v->value || v->value->kind != YNODE_SCALAR) {
 			complain_part(l, n, off, len, NULL, "`${%s}` is no single value: it cannot be a part of a text", name);
 			goto close_out;
 		}
@@ -285,7 +320,8 @@ struct ynode *sweep_resolve(struct loader *l, struct ynode *n)
 		if (!v)
 			return NULL;
 		v->used = true;
-		return v->value->bad ? NULL : v->value;
+		l->touched |= v->shown != NULL;
+		return !v->value || v->value->bad ? NULL : v->value;
 	}
 	return interpolate(l, n);
 }

@@ -140,6 +140,9 @@ static void good_files_load(void)
 	scenario_paths_free(paths, n);
 }
 
+#define PACKETS(value, more) "sweep: { k: " value " }\n" more
+#define STEPS "steps:\n  - fault: { wire: { match: \"${k}\", action: drop }, as: f }\n  - connect:\n"
+
 /* Body of a file that is otherwise right; what it says of line and column. */
 static const struct {
 	const char *body, *place;
@@ -165,6 +168,28 @@ static const struct {
 	  "f:3:1: error: two cases of this sweep have the same id `f~x=a_b`" },
 	{ "sweep: { x: [1, 1] }\nsteps:\n  - wait: \"${x}ms\"\n",
 	  "f:3:1: error: two cases of this sweep have the same id `f~x=1`" },
+	/* A sweep over packets. */
+	{ PACKETS("{ packets: {} }", "") STEPS, "f:3:10: error: `k` is swept over packets: the file has to require the wire" },
+	{ PACKETS("{ packets: {} }", "requires: [wire]\n") "steps:\n  - connect:\n  - expect: { packets: \"${k}\", count: 1 }\n",
+	  "f:3:10: error: `k` is swept over packets and is the `match` of no fault" },
+	{ PACKETS("{ packets: {} }", "requires: [wire]\n") "steps:\n  - connect:\n", "f:3:10: error: `k` is swept but never used" },
+	{ PACKETS("{ packets: {} }", "requires: [wire]\n") STEPS "  - wait: \"${k}\"\n", "f:3:13: error: a duration is wanted" },
+	{ PACKETS("{ packets: {} }", "requires: [wire]\n") STEPS "  - wait: \"${k}ms\"\n",
+	  "f:8:12: error: `${k}` is no single value: it cannot be a part of a text" },
+	{ PACKETS("{ packets: {}, x: 1 }", "requires: [wire]\n") STEPS,
+	  "f:3:28: error: unknown key `x`: what is swept over packets has `packets:` alone" },
+	{ PACKETS("{}", "requires: [wire]\n") STEPS, "f:3:13: error: a swept name has a list of values, or `packets:`" },
+	{ PACKETS("{ packets: [a] }", "requires: [wire]\n") STEPS,
+	  "f:3:24: error: `packets` of a sweep is a map of keys, found a list" },
+	{ PACKETS("{ packets: { clas: ack } }", "requires: [wire]\n") STEPS,
+	  "f:3:26: error: unknown key `clas` in `packets` of a sweep" },
+	{ PACKETS("{ packets: { from: c } }", "requires: [wire]\n") STEPS, "f:3:32: error: " },
+	{ PACKETS("{ packets: { nth: 2 } }", "requires: [wire]\n") STEPS,
+	  "f:3:26: error: packets are swept by direction, class and PSN: `nth` has no meaning here" },
+	{ PACKETS("{ packets: {} }, j: { packets: {} }", "requires: [wire]\n") STEPS,
+	  "f:3:30: error: `k` and `j` are both swept over packets: one name can be" },
+	{ "sweep: [ { k: { packets: {} } } ]\nrequires: [wire]\n" STEPS,
+	  "f:3:12: error: a sweep over packets stands in a map of lists, not in a row" },
 	{ "agents: { x: { device: a }, b: }\nsteps:\n  - connect:\n",
 	  "f:3:1: error: the default pair is of agents `a` and `b`: the file has to say its `pairs`" },
 	{ "agents: { a: , x: }\npairs: { p: { ends: [a, x] } }\nsteps:\n  - connect:\n",
@@ -291,6 +316,76 @@ static void hostile_input_is_bounded(void)
 		diag_release(&d);
 		free(text);
 	}
+}
+
+static char *case_ids(const struct scenario *s)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	for (size_t i = 0; f && i < s->n_cases; i++)
+		fprintf(f, "%s%s", i ? " " : "", s->cases[i].id);
+	if (f)
+		fclose(f);
+	return text;
+}
+
+/* A step of the case that speaks of the packet has it as the file would: its match, in the document. */
+static void packets_are_followed(void)
+{
+	struct scenario s, of;
+	struct diag d = { 0 };
+	struct error e = { "" };
+	json_t *packets = json_array(), *bad = json_pack("[{s:s,s:s,s:i}]", "from", "c", "class", "ack", "psn", 0), *golden = NULL,
+	       *got;
+	static const char *const names[] = { "a.request.0", "a.request.3", "p.b.ack.3" };
+	char *ids;
+
+	MUST(scenario_load(FOLDER "/good/packets.yaml", "packets", &s, &d, &e) == 0);
+	ids = case_ids(&s);
+	CU_ASSERT_STRING_EQUAL(ids, "packets~op=SEND~packet=first-pass~size=64 packets~op=SEND~packet=first-pass~size=4KiB "
+				    "packets~op=READ~packet=first-pass~size=64 packets~op=READ~packet=first-pass~size=4KiB");
+	free(ids);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		json_t *packet = scenario_packet_parse(names[i]);
+		char *name = scenario_packet_name(packet);
+
+		CU_ASSERT_STRING_EQUAL(name, names[i]);
+		free(name);
+		json_array_append_new(packets, packet);
+	}
+	MUST(scenario_follow(&s, &s.cases[3], packets, &of, &e) == 0);
+	ids = case_ids(&of);
+	CU_ASSERT_STRING_EQUAL(ids, "packets~op=READ~packet=a.request.0~size=4KiB packets~op=READ~packet=a.request.3~size=4KiB "
+				    "packets~op=READ~packet=p.b.ack.3~size=4KiB");
+	free(ids);
+	got = as_json(&of);
+	if (writes_golden())
+		json_save(FOLDER "/packets-followed.json", got, &e);
+	ROW_ASSERT(!json_load(FOLDER "/packets-followed.json", &golden, &e) && json_equal(golden, got), "packets-followed.json");
+	json_decref(golden);
+	json_decref(got);
+	scenario_release(&of);
+	CU_ASSERT(scenario_follow(&s, &s.cases[0], bad, &of, &e) == -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "packets~op=SEND~packet=first-pass~size=64: the cases that follow"));
+	json_decref(bad);
+	json_decref(packets);
+	scenario_release(&s);
+}
+
+static void names_of_packets(void)
+{
+	static const char *const wrong[] = {
+		"",          "first-pass", "a",       "a.request",     "a.request.",        "a.request.x", "a.request.-1",
+		"request.0", ".request.0", "a.req.0", "a.request.0x1", "a.request.99999999"
+	};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		ROW_ASSERT(!scenario_packet_parse(wrong[i]), "%s", wrong[i]);
+	for (int i = 0; scenario_packet_class_name(i); i++)
+		CU_ASSERT_EQUAL(scenario_packet_class(scenario_packet_class_name(i)), i);
+	CU_ASSERT_EQUAL(scenario_packet_class("malformed"), -1);
 }
 
 static void ids_come_from_paths(void)
@@ -478,6 +573,8 @@ static const struct test_case cases[] = {
 	{ "places are exact", places_are_exact },
 	{ "these are right", these_are_right },
 	{ "hostile input is bounded", hostile_input_is_bounded },
+	{ "packets are followed", packets_are_followed },
+	{ "names of packets", names_of_packets },
 	{ "ids come from paths", ids_come_from_paths },
 	{ "ids below scenarios", ids_below_scenarios },
 	{ "an unreadable file is an error", an_unreadable_file_is_an_error },

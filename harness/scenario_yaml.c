@@ -118,6 +118,28 @@ static int add_kid(struct ynode *parent, struct ynode *kid)
 	return 0;
 }
 
+struct ynode *ytree_map(struct ytree *t, const struct ynode *like)
+{
+	struct ynode *n = new_node(t, YNODE_MAP);
+
+	if (!n)
+		return NULL;
+	n->key = like->key;
+	n->pos = like->pos;
+	n->span = like->span;
+	return n;
+}
+
+bool ytree_put(struct ytree *t, struct ynode *map, const char *key, const char *text)
+{
+	struct ynode *k = ytree_scalar(t, map, key), *v = k ? ytree_scalar(t, map, text) : NULL;
+
+	if (!v)
+		return false;
+	v->key = k;
+	return !add_kid(map, v);
+}
+
 /* Puts a finished or just opened node where it belongs. A scalar in a map is first a key, then a value. */
 static int place(struct builder *b, struct ynode *n)
 {

@@ -356,7 +356,7 @@ static json_t *deviations_json(const struct judge *j, json_t *stale)
 	return list;
 }
 
-static json_t *verdict_json(struct judge *j)
+static json_t *verdict_json(struct judge *j, json_t *packets)
 {
 	const struct finding *first;
 	enum verdict verdict;
@@ -387,6 +387,12 @@ static json_t *verdict_json(struct judge *j)
 		      "faults", faults_json(j), "deviations", deviations, "stale", stale, "ledger", ledger_json(j), "counters",
 		      counters_json(j));
 	free(head);
+	if (packets) {
+		json_object_set(v, "packets", packets);
+		json_object_set_new(
+			v, "seen",
+			json_sprintf("%zu packet%s found", json_array_size(packets), json_array_size(packets) == 1 ? "" : "s"));
+	}
 	return v;
 }
 
@@ -402,20 +408,25 @@ static json_t *verdict_skipped(const json_t *plan)
 static const struct {
 	const char *name;
 	void (*check)(struct judge *j);
+	bool first_pass; /* also of a first pass: it is about the harness, the lab and the kernel */
 } checks[] = {
-	{ "lost", verdict_check_lost },       { "complete", verdict_check_complete },     { "returns", verdict_check_returns },
-	{ "ledger", verdict_check_ledger },   { "cause", verdict_check_cause },           { "state", verdict_check_state },
-	{ "payload", verdict_check_payload }, { "unexpected", verdict_check_unexpected }, { "packets", verdict_check_packets },
-	{ "time", verdict_check_time },       { "kernel", verdict_check_kernel },         { "residue", verdict_check_residue },
-	{ "hang", verdict_check_hang },       { "faults", verdict_check_faults },         { "recover", verdict_check_recover },
-	{ "stale", verdict_check_stale },     { "repeat", verdict_check_repeat },
+	{ "lost", verdict_check_lost, true },        { "complete", verdict_check_complete, true },
+	{ "returns", verdict_check_returns, false }, { "ledger", verdict_check_ledger, false },
+	{ "cause", verdict_check_cause, false },     { "state", verdict_check_state, false },
+	{ "payload", verdict_check_payload, false }, { "unexpected", verdict_check_unexpected, false },
+	{ "packets", verdict_check_packets, false }, { "time", verdict_check_time, false },
+	{ "kernel", verdict_check_kernel, true },    { "residue", verdict_check_residue, true },
+	{ "hang", verdict_check_hang, true },        { "faults", verdict_check_faults, false },
+	{ "recover", verdict_check_recover, false }, { "stale", verdict_check_stale, false },
+	{ "repeat", verdict_check_repeat, false },
 };
 
 int verdict_judge(const json_t *plan, const json_t *records, bool torn, const struct profile *profile,
 		  const struct verdict_options *o, json_t **ret_verdict, struct error *e)
 {
 	struct judge j = { .plan = plan, .records = records, .torn = torn, .profile = profile, .o = o, .windows = json_array() };
-	json_t *verdict = NULL;
+	json_t *verdict = NULL, *packets = NULL;
+	bool first_pass;
 	int rc;
 
 	if (!json_is_object(plan) || !json_is_array(records)) {
@@ -432,12 +443,21 @@ int verdict_judge(const json_t *plan, const json_t *records, bool torn, const st
 		json_decref(j.windows);
 		return error_set(e, rc, "cannot build a model of the case: %s", strerror(-rc));
 	}
+	first_pass = verdict_is_first_pass(plan);
 	verdict_replay(&j);
+	if (first_pass)
+		j.findings.n = 0;
 	for (size_t i = 0; !j.m->err && i < sizeof(checks) / sizeof(checks[0]); i++)
-		checks[i].check(&j);
+		if (!first_pass || checks[i].first_pass)
+			checks[i].check(&j);
+	if (first_pass)
+		packets = verdict_found_packets(&j);
+	if (first_pass)
+		verdict_check_first_pass(&j, packets);
 	rc = j.m->err;
 	if (!rc)
-		verdict = verdict_json(&j);
+		verdict = verdict_json(&j, packets);
+	json_decref(packets);
 	if (!rc && !verdict)
 		rc = -ENOMEM;
 	for (size_t i = 0; i < j.findings.n; i++)

@@ -81,6 +81,11 @@ void verdict_check_complete(struct judge *j);
 void verdict_check_repeat(struct judge *j);
 void verdict_check_stale(struct judge *j);
 
+/* verdict_first_pass.c: the case is one that only finds packets; those, in a stable order (new reference); what it may lack. */
+bool verdict_is_first_pass(const json_t *plan);
+json_t *verdict_found_packets(struct judge *j);
+void verdict_check_first_pass(struct judge *j, const json_t *packets);
+
 /* One line about a record, for people. */
 /* What a fault showed of itself, as people read it. */
 #define EVIDENCE_MAX 1024

@@ -4,9 +4,11 @@
 #include "verdict_internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "json.h"
 #include "names.h"
+#include "scenario.h"
 
 static bool errno_wanted(const json_t *step, int err)
 {
@@ -272,6 +274,47 @@ static const struct m_fault *fault_of(const struct judge *j, size_t inst)
 	return NULL;
 }
 
+/* The sweep's packet, where this fault is for it: it did not occur, and is named. */
+static char *swept_packet(const struct judge *j, size_t inst)
+{
+	const json_t *packet = json_object_get(j->plan, "packet");
+	const json_t *match = json_object_get(json_object_get(j->m->insts.v[inst].plan, "args"), "match");
+
+	if (!packet || !json_equal(json_object_get(match, "psn"), json_object_get(packet, "psn")) ||
+	    !json_equal(json_object_get(match, "class"), json_object_get(packet, "class")))
+		return NULL;
+	return scenario_packet_name(packet);
+}
+
+/* What was expected of a packet that did not occur says nothing of the device. */
+static void expect_nothing_of(struct judge *j, const struct m_fault *f)
+{
+	for (size_t i = 0; i < j->findings.n; i++) {
+		struct finding *x = &j->findings.v[i];
+		const json_t *step = j->m->insts.v[x->inst].plan;
+		const char *fault = json_str(step, "fault");
+
+		if (strcmp(judge_do(j, x->inst), "expect") || x->severity != SEVERITY_FAIL)
+			continue;
+		if ((fault && !strcmp(fault, f->as)) || json_object_get(step, "packets") || json_object_get(step, "counter"))
+			x->severity = SEVERITY_WARNING;
+	}
+}
+
+static void no_evidence(struct judge *j, size_t inst, const struct m_fault *f)
+{
+	char *name = swept_packet(j, inst);
+
+	if (name)
+		expect_nothing_of(j, f);
+
+	judge_say(j, SEVERITY_INCONCLUSIVE, "fault", inst, f->cleared ? f->clear_rec : f->rec, "",
+		  "%s%s%sfault %s (%s) left no evidence that it fired%s%s%s: what was seen proves nothing", name ? "packet " : "",
+		  name ? name : "", name ? " did not occur: " : "", f->as, f->name, f->why ? " (" : "", f->why ? f->why : "",
+		  f->why ? ")" : "");
+	free(name);
+}
+
 void verdict_check_faults(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->insts.n; i++) {
@@ -292,9 +335,7 @@ void verdict_check_faults(struct judge *j)
 			judge_say(j, SEVERITY_ERROR, "fault", i, f->rec, "", "fault %s (%s) could not be injected%s%s", f->as,
 				  f->name, text ? ": " : "", text ? text : "");
 		else if ((!f->fired || !f->evidence) && !j->crashed && !j->cut && !(j->wire_gone && !strcmp(f->name, "wire")))
-			judge_say(j, SEVERITY_INCONCLUSIVE, "fault", i, f->cleared ? f->clear_rec : f->rec, "",
-				  "fault %s (%s) left no evidence that it fired%s%s%s: what was seen proves nothing", f->as,
-				  f->name, f->why ? " (" : "", f->why ? f->why : "", f->why ? ")" : "");
+			no_evidence(j, i, f);
 	}
 }
 

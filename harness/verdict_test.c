@@ -3,6 +3,8 @@
  * the table below as well, so that a golden file written anew with QPDRILL_GOLDEN=write cannot go wrong unseen. */
 #include "verdict_rig.h"
 
+#include "scenario.h"
+
 static const struct row {
 	const char *name, *verdict;
 	const char *headline[4]; /* all of them are in it, or in the text of another finding */
@@ -109,6 +111,17 @@ static const struct row {
 	{ "wire-lost-captures", "pass", { "" } },
 	{ "wire-died", "error", { "the wire died: killed by signal 9" } },
 	{ "wire-never-matched", "inconclusive", { "fault hole (wire)", "512 packets came to it" } },
+	/* A sweep over packets. */
+	{ "first-pass", "pass", { "" } },
+	{ "first-pass-of-some", "pass", { "" } },
+	{ "first-pass-found-none",
+	  "inconclusive",
+	  { "the first pass found no packet that ${packet} could be: of 4 packets of the transfer none matches "
+	    "{\"class\":\"cnp\"}" } },
+	{ "first-pass-without-wire", "error", { "the wire died: killed by signal 9" } },
+	{ "packet-did-not-occur",
+	  "inconclusive",
+	  { "packet a.request.7 did not occur: fault hole (wire) left no evidence that it fired", "512 packets came to it" } },
 	{ "repeat-all-pass", "pass", { "" } },
 	{ "repeat-enough-pass", "pass", { "" } },
 	{ "repeat-too-few-pass", "fail", { "step 4 iteration 2" } },
@@ -158,6 +171,38 @@ static void test_golden(void)
 			ROW_ASSERT(is_told(v, row->headline[k]), "%s: `%s` is not in `%s`", row->name, row->headline[k],
 				   json_str(v, "headline"));
 		check_golden(row, v);
+		json_decref(v);
+		input_release(&in);
+	}
+}
+
+/* What a first pass found, in order: by end, class and PSN; first transmissions of the first life, each once. */
+static void test_first_pass(void)
+{
+	static const struct {
+		const char *name, *packets;
+	} passes[] = {
+		{ "first-pass", "a.request.0 a.request.1 a.request.2 a.request.3 b.request.0 b.ack.0 b.ack.3" },
+		{ "first-pass-of-some", "b.request.0 b.ack.0 b.ack.3" },
+		{ "first-pass-found-none", "" },
+	};
+
+	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
+		char found[256] = "";
+		const json_t *packet;
+		struct input in;
+		json_t *v;
+		size_t k;
+
+		input_load(passes[i].name, &in);
+		v = judge(&in, false);
+		json_array_foreach(json_object_get(v, "packets"), k, packet) {
+			char *name = scenario_packet_name(packet);
+
+			snprintf(found + strlen(found), sizeof(found) - strlen(found), "%s%s", k ? " " : "", name);
+			free(name);
+		}
+		ROW_ASSERT(!strcmp(found, passes[i].packets), "%s: %s", passes[i].name, found);
 		json_decref(v);
 		input_release(&in);
 	}
@@ -292,6 +337,7 @@ static void test_names(void)
 
 static const struct test_case cases[] = {
 	{ "golden folders", test_golden },
+	{ "first passes", test_first_pass },
 	{ "the same files give the same bytes", test_same_bytes },
 	{ "strict", test_strict },
 	{ "stale entries", test_stale },
