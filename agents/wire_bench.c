@@ -152,25 +152,52 @@ static void wire_loop(int rfd, int wfd)
 	_exit(sd_event_loop(loop) != 0);
 }
 
+/* What rules look like, none of which means a packet of the bench, though most let its sender and class pass. N is a number of
+ * the rule's own. */
+static const char *const matches[] = {
+	"{'from':'p.a','class':'request','psn':N}",
+	"{'from':'b','class':'ack','psn':N}",
+	"{'from':'p.a','class':'request','nth':N0000}",
+	"{'class':['nak','rnr_nak'],'nth':N}",
+	"{'pair':'p','psn':{'op':'range','min':N,'max':200000},'transmission':1}",
+	"{'from':'p.a','opcode':'RC_RDMA_READ_REQUEST','psn':N}",
+	"{'class':'request','every':N0000}",
+	"{'from':'p.a','size':{'op':'>=','value':N}}",
+	"{'pair':'p','transmission':{'op':'>=','value':N}}",
+	"{'from':'a','psn':{'op':'>=','value':N}}",
+};
+
+static void put_match(FILE *f, int rule)
+{
+	for (const char *at = matches[(unsigned)rule % (sizeof matches / sizeof *matches)]; *at; at++) {
+		if (*at == 'N')
+			fprintf(f, "%d", 100000 + rule);
+		else
+			fputc(*at == '\'' ? '"' : *at, f);
+	}
+}
+
 /* Opens the wire and gives it its rules; what it says is read to the reply of the last request. */
 static int instruct(int to, int from, int rules)
 {
-	FILE *f = fdopen(from, "r");
+	FILE *f = fdopen(from, "r"), *out = fdopen(to, "w");
 	char *line = NULL, last[32];
 	size_t room = 0;
 	int rc = -1;
 
-	dprintf(to, "{\"id\":1,\"op\":\"open\",\"ports\":[{\"name\":\"a\",\"netdev\":\"wa\"},{\"name\":\"b\",\"netdev\":\"wb\"}]}\n"
-		    "{\"id\":2,\"op\":\"records\",\"packets\":\"none\"}\n"
-		    "{\"id\":3,\"op\":\"connect\",\"pair\":\"p\",\"ends\":[{\"agent\":\"a\",\"addr\":\"10.0.0.1\",\"qpn\":17,"
-		    "\"psn\":0},"
-		    "{\"agent\":\"b\",\"addr\":\"10.0.0.2\",\"qpn\":18,\"psn\":0}]}\n");
-	for (int i = 0; i < rules; i++)
-		dprintf(to,
-			"{\"id\":%d,\"op\":\"rule\",\"as\":\"r%d\",\"action\":\"drop\",\"match\":{\"from\":\"%s\",\"class\":\"%s\","
-			"\"psn\":%d}}\n",
-			10 + i, i, i & 1 ? "a" : "b", i & 2 ? "request" : "ack", 100000 + i);
-	dprintf(to, "{\"id\":9,\"op\":\"clock\"}\n");
+	fprintf(out,
+		"{\"id\":1,\"op\":\"open\",\"ports\":[{\"name\":\"a\",\"netdev\":\"wa\"},{\"name\":\"b\",\"netdev\":\"wb\"}]}\n"
+		"{\"id\":2,\"op\":\"records\",\"packets\":\"none\"}\n"
+		"{\"id\":3,\"op\":\"connect\",\"pair\":\"p\",\"ends\":[{\"agent\":\"a\",\"addr\":\"10.0.0.1\",\"qpn\":17,"
+		"\"psn\":0},"
+		"{\"agent\":\"b\",\"addr\":\"10.0.0.2\",\"qpn\":18,\"psn\":0}]}\n");
+	for (int i = 0; i < rules; i++) {
+		fprintf(out, "{\"id\":%d,\"op\":\"rule\",\"as\":\"r%d\",\"action\":\"drop\",\"match\":", 10 + i, i);
+		put_match(out, i);
+		fputs("}\n", out);
+	}
+	fprintf(out, "{\"id\":9,\"op\":\"clock\"}\n");
+	fflush(out);
 	snprintf(last, sizeof last, "\"id\":9}");
 	while (rc && getline(&line, &room, f) > 0) {
 		if (strstr(line, "\"error\""))

@@ -215,14 +215,36 @@ static bool pair_matches(const struct wire_match *m, const struct wire_look *loo
 	return !m->n_pairs;
 }
 
-static enum wire_refusal refuse(struct wire_match *m, const struct wire_look *look)
+enum wire_refusal wire_match_sender(const struct wire_match *m, const struct wire_look *look)
 {
+	if (!(m->classes & 1u << look->class))
+		return WIRE_WRONG_CLASS;
 	if (!from_matches(m, look))
 		return WIRE_WRONG_FROM;
 	if (!pair_matches(m, look))
 		return WIRE_WRONG_PAIR;
 	if (m->opcodes_set && !(m->opcodes[look->opcode / 32] & 1u << look->opcode % 32))
 		return WIRE_WRONG_OPCODE;
+	return WIRE_MATCHED;
+}
+
+uint64_t wire_match_misses(const struct wire_match *m)
+{
+	uint64_t by_nth = 0, by_every = m->every ? m->every - 1 - m->count % m->every : 0;
+
+	if (m->nth.set && m->nth.max <= (int64_t)m->count)
+		return UINT64_MAX;
+	if (m->nth.set && m->nth.min > (int64_t)m->count + 1)
+		by_nth = (uint64_t)m->nth.min - m->count - 1;
+	return by_nth > by_every ? by_nth : by_every;
+}
+
+static enum wire_refusal refuse(struct wire_match *m, const struct wire_look *look)
+{
+	enum wire_refusal sender = wire_match_sender(m, look);
+
+	if (sender != WIRE_MATCHED)
+		return sender;
 	if (!in_range(&m->size, look->size))
 		return WIRE_WRONG_SIZE;
 	if ((m->psn.set || m->transmission.set) && !look->transmission)
@@ -239,7 +261,7 @@ static enum wire_refusal refuse(struct wire_match *m, const struct wire_look *lo
 
 enum wire_refusal wire_match_try(struct wire_match *m, const struct wire_look *look)
 {
-	enum wire_refusal r = m->classes & 1u << look->class ? refuse(m, look) : WIRE_WRONG_CLASS;
+	enum wire_refusal r = refuse(m, look);
 
 	m->refused[r]++;
 	return r;

@@ -69,6 +69,10 @@ struct wire_look {
 
 /* match may be NULL (all). A sentence in e, -EINVAL. */
 int wire_match_parse(const json_t *match, struct wire_names *names, struct wire_match *ret, struct error *e);
+/* Whether the sender, its pair, class and opcode are those that are meant: the same for all packets that agree in them. */
+enum wire_refusal wire_match_sender(const struct wire_match *m, const struct wire_look *look);
+/* How many packets `nth` and `every` refuse before one could match. */
+uint64_t wire_match_misses(const struct wire_match *m);
 /* Counts. */
 enum wire_refusal wire_match_try(struct wire_match *m, const struct wire_look *look);
 /* True when the match names nothing. */

@@ -207,57 +207,80 @@ static enum action_result try_rule(struct wire_item *it, struct wire_rule *r, co
 	return r->spent ? ACTION_PASS : hit(it, r, result);
 }
 
-/* Most rules do not mean most packets: they are refused here, without touching the rule. */
-static inline bool refuse_quickly(struct wire_quick *q, const struct wire_look *look)
+/* What follows from a rule's answer. True: the packet has come to its end. */
+static bool settle(struct wire_path *w, struct wire_item *it, bool changed, enum action_result result, struct wire_look *look,
+		   struct wire_parked *owner)
 {
-	if (q->careful)
+	if (changed)
+		wire_chain_changed(&w->chain);
+	switch (result) {
+	case ACTION_EAT:
+		finish(w, it, WIRE_EATEN, owner);
+		return true;
+	case ACTION_TAKE:
+		finish(w, it, WIRE_KEPT, owner);
+		return true;
+	case ACTION_CHANGE:
+		read_again(w, it);
+		*look = look_at(w, it);
 		return false;
-	if (!(q->classes & 1u << look->class)) {
-		q->wrong_class++;
-		return true;
+	default:
+		return false;
 	}
-	if (q->agent && (q->agent != look->agent || (q->pair && q->pair != look->pair))) {
-		q->wrong_from++;
-		return true;
+}
+
+static void ask_all(struct wire_path *w, struct wire_item *it, unsigned from, struct wire_look *look, struct wire_parked *owner)
+{
+	wire_chain_ask_all(&w->chain);
+	for (unsigned i = from; i < w->chain.n; i++) {
+		struct wire_rule *r = w->chain.rules[i];
+		bool was_spent = r->spent;
+
+		if (r->order <= it->after)
+			continue;
+		enum action_result result = try_rule(it, r, look);
+
+		if (settle(w, it, r->spent != was_spent, result, look, owner))
+			return;
 	}
-	if (q->psn_decides && look->transmission && (look->psn < q->psn_min || look->psn > q->psn_max)) {
-		q->wrong_psn++;
-		return true;
+	finish(w, it, WIRE_PASSED, owner);
+}
+
+/* Only the rules that packets of its kind have to ask; once one of them has done something the packet is of no kind any more. */
+static void ask_some(struct wire_path *w, struct wire_item *it, struct wire_kind *k, struct wire_look *look,
+		     struct wire_parked *owner)
+{
+	for (unsigned n = 0; n < k->n_asked; n++) {
+		unsigned at = k->asked[n];
+		struct wire_rule *r = w->chain.rules[at];
+		bool was_spent = r->spent;
+		enum action_result result = try_rule(it, r, look);
+
+		if (r->spent == was_spent && (result == ACTION_PASS || result == ACTION_MISS))
+			continue;
+		wire_chain_stopped(&w->chain, k, at);
+		if (!settle(w, it, r->spent != was_spent, result, look, owner))
+			ask_all(w, it, at + 1, look, owner);
+		return;
 	}
-	return false;
+	wire_chain_passed(&w->chain, k);
+	finish(w, it, WIRE_PASSED, owner);
 }
 
 static void run_chain(struct wire_path *w, struct wire_item *it, struct wire_parked *owner)
 {
 	struct wire_look look = { 0 };
+	struct wire_kind *k = NULL;
 
 	w->current = it;
 	if (it->roce)
 		look = look_at(w, it);
-	for (unsigned i = 0; i < w->n_rules; i++) {
-		struct wire_quick *q = &w->quick[i];
-
-		if (q->order <= it->after || (it->roce && refuse_quickly(q, &look)))
-			continue;
-		enum action_result result = try_rule(it, w->rules[i], &look);
-
-		q->careful = wire_rule_careful(w->rules[i]);
-		switch (result) {
-		case ACTION_EAT:
-			finish(w, it, WIRE_EATEN, owner);
-			return;
-		case ACTION_TAKE:
-			finish(w, it, WIRE_KEPT, owner);
-			return;
-		case ACTION_CHANGE:
-			read_again(w, it);
-			look = look_at(w, it);
-			break;
-		default:
-			break;
-		}
-	}
-	finish(w, it, WIRE_PASSED, owner);
+	if (it->roce && !it->after)
+		k = wire_chain_kind(&w->chain, &look);
+	if (k)
+		ask_some(w, it, k, &look, owner);
+	else
+		ask_all(w, it, 0, &look, owner);
 }
 
 void wire_path_run_ready(struct wire_path *w)
@@ -446,10 +469,7 @@ uint64_t wire_path_next(const struct wire_path *w)
 {
 	uint64_t next = wire_park_next(&w->park);
 
-	for (unsigned i = 0; i < w->n_rules; i++)
-		if (w->rules[i]->expires_ns < next)
-			next = w->rules[i]->expires_ns;
-	return next;
+	return w->expires_ns < next ? w->expires_ns : next;
 }
 
 void wire_path_due(struct wire_path *w, struct wire_clock now)
@@ -459,19 +479,20 @@ void wire_path_due(struct wire_path *w, struct wire_clock now)
 	w->now = now;
 	while ((p = wire_park_take(&w->park, now.mono_ns)))
 		DL_APPEND(w->ready, p);
-	for (unsigned i = 0; i < w->n_rules; i++) {
-		struct wire_rule *r = w->rules[i];
+	for (unsigned i = 0; i < w->chain.n; i++) {
+		struct wire_rule *r = w->chain.rules[i];
 
 		if (r->expires_ns > now.mono_ns)
 			continue;
 		r->expires_ns = UINT64_MAX;
 		r->spent = true;
 		r->action.watching = false;
-		w->quick[i].careful = true;
+		wire_chain_changed(&w->chain);
 		w->report.record(w->report.user, json_pack("{s:I, s:s, s:s, s:s}", "t", (json_int_t)now.mono_ns, "kind", "rule",
 							   "as", wire_name_text(&w->names, r->name), "phase", "expired"));
 		wire_path_let_go(w, r, UINT32_MAX);
 	}
+	wire_path_find_expiry(w);
 	wire_path_run_ready(w);
 	wire_path_flush(w, 0);
 	wire_path_flush(w, 1);

@@ -57,8 +57,8 @@ int wire_path_rule(struct wire_path *w, const json_t *rule, struct wire_clock no
 int wire_path_clear(struct wire_path *w, const char *as, struct wire_clock now, json_t **ret);
 /* {"as","action","active","hits","packets":[n…],"reached","invented","kept","refused"{},"why"}: why only without a hit. New
  * reference; NULL: no such rule. */
-json_t *wire_path_rule_report(const struct wire_path *w, const char *as);
-json_t *wire_path_rules(const struct wire_path *w); /* all of them, in order */
+json_t *wire_path_rule_report(struct wire_path *w, const char *as);
+json_t *wire_path_rules(struct wire_path *w); /* all of them, in order */
 
 /* From now on packets go into this capture; NULL: none. Borrowed. */
 void wire_path_capture(struct wire_path *w, struct wire_capture *c);

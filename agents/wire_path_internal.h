@@ -3,9 +3,9 @@
 #ifndef QD_WIRE_PATH_INTERNAL_H
 #define QD_WIRE_PATH_INTERNAL_H
 
+#include "wire_chain.h"
 #include "wire_park.h"
 #include "wire_path.h"
-#include "wire_rule.h"
 
 #define OUT_MAX (2 * WIRE_BURST)
 
@@ -28,10 +28,10 @@ struct wire_path {
 	struct wire_report report;
 	struct wire_capture *capture;
 	struct action_env env;
-	struct wire_rule **rules;
-	struct wire_quick *quick; /* one for each rule */
-	unsigned n_rules, room, n_anything;
+	struct wire_chain chain;
+	unsigned n_anything; /* rules that may mean what is not RoCEv2 */
 	uint64_t order;
+	uint64_t expires_ns; /* of the rule that expires first */
 	bool check_icrc;
 	struct wire_park park;
 	struct wire_parked *ready; /* to go on as soon as the present packet is through */
@@ -47,6 +47,8 @@ extern const struct action_env wire_path_env; /* without its `wire` */
 void wire_path_flush(struct wire_path *w, unsigned port);
 /* Runs those whose turn came while another packet was looked at. */
 void wire_path_run_ready(struct wire_path *w);
+/* After a rule was added, cleared or has expired. */
+void wire_path_find_expiry(struct wire_path *w);
 /* Makes up to max of what a rule holds ready. */
 void wire_path_let_go(struct wire_path *w, struct wire_rule *r, unsigned max);
 

@@ -24,6 +24,7 @@ int wire_path_new(struct wire_link *const ports[2], const char *const names[2], 
 	w->report.record = record;
 	w->report.user = user;
 	w->check_icrc = true;
+	w->expires_ns = UINT64_MAX;
 	*ret = w;
 	return 0;
 }
@@ -43,12 +44,9 @@ void wire_path_free(struct wire_path *w)
 {
 	if (!w)
 		return;
-	for (unsigned i = 0; i < w->n_rules; i++) {
-		drop_list(&w->rules[i]->held);
-		wire_rule_free(w->rules[i]);
-	}
-	free(w->rules);
-	free(w->quick);
+	for (unsigned i = 0; i < w->chain.n; i++)
+		drop_list(&w->chain.rules[i]->held);
+	wire_chain_release(&w->chain);
 	drop_list(&w->ready);
 	wire_park_release(&w->park);
 	wire_report_flush(&w->report, UINT64_MAX);
@@ -81,18 +79,26 @@ void wire_path_disconnect(struct wire_path *w, const char *pair)
 	wire_report_flush(&w->report, UINT64_MAX);
 	for (size_t i = 0; i < w->park.n; i++)
 		forget(w->park.heap[i]);
-	for (unsigned i = 0; i < w->n_rules; i++)
-		DL_FOREACH(w->rules[i]->held, p)
+	for (unsigned i = 0; i < w->chain.n; i++)
+		DL_FOREACH(w->chain.rules[i]->held, p)
 			forget(p);
 	wire_conns_remove(&w->conns, pair ? wire_name(&w->names, pair) : 0);
 }
 
 static int find_rule(const struct wire_path *w, const char *as)
 {
-	for (unsigned i = 0; as && i < w->n_rules; i++)
-		if (!strcmp(wire_name_text(&w->names, w->rules[i]->name), as))
+	for (unsigned i = 0; as && i < w->chain.n; i++)
+		if (!strcmp(wire_name_text(&w->names, w->chain.rules[i]->name), as))
 			return (int)i;
 	return -ENOENT;
+}
+
+void wire_path_find_expiry(struct wire_path *w)
+{
+	w->expires_ns = UINT64_MAX;
+	for (unsigned i = 0; i < w->chain.n; i++)
+		if (w->chain.rules[i]->expires_ns < w->expires_ns)
+			w->expires_ns = w->chain.rules[i]->expires_ns;
 }
 
 int wire_path_rule(struct wire_path *w, const json_t *rule, struct wire_clock now, struct error *e)
@@ -102,25 +108,18 @@ int wire_path_rule(struct wire_path *w, const json_t *rule, struct wire_clock no
 
 	if (find_rule(w, as) >= 0)
 		return error_set(e, -EEXIST, "there is a rule `%s` already", as);
-	if (w->n_rules == w->room) {
-		unsigned room = w->room ? w->room * 2 : 16;
-		struct wire_rule **grown = reallocarray(w->rules, room, sizeof *grown);
-		struct wire_quick *quick = grown ? reallocarray(w->quick, room, sizeof *quick) : NULL;
-
-		w->rules = grown ? grown : w->rules;
-		if (!quick)
-			return error_set(e, -ENOMEM, "no memory");
-		w->quick = quick;
-		w->room = room;
-	}
 	int rc = wire_rule_new(rule, &w->names, &w->env, ++w->order, now.mono_ns, &r, e);
 
 	if (rc)
 		return rc;
+	rc = wire_chain_add(&w->chain, r);
+	if (rc) {
+		wire_rule_free(r);
+		return error_set(e, rc, "no memory");
+	}
 	wire_report_flush(&w->report, UINT64_MAX);
-	wire_rule_quick(r, &w->quick[w->n_rules]);
-	w->rules[w->n_rules++] = r;
 	w->n_anything += r->action.ops->anything;
+	wire_path_find_expiry(w);
 	return 0;
 }
 
@@ -130,16 +129,13 @@ int wire_path_clear(struct wire_path *w, const char *as, struct wire_clock now, 
 
 	if (at < 0)
 		return at;
-	struct wire_rule *r = w->rules[at];
+	struct wire_rule *r = wire_chain_remove(&w->chain, (unsigned)at);
 
 	w->now = now;
-	*ret = wire_rule_report(r, &w->quick[at], &w->names);
+	*ret = wire_rule_report(r, &w->names);
 	wire_path_let_go(w, r, UINT32_MAX);
-	unsigned behind = --w->n_rules - (unsigned)at;
-
-	memmove(w->rules + at, w->rules + at + 1, behind * sizeof *w->rules);
-	memmove(w->quick + at, w->quick + at + 1, behind * sizeof *w->quick);
 	w->n_anything -= r->action.ops->anything;
+	wire_path_find_expiry(w);
 	wire_rule_free(r);
 	wire_path_run_ready(w);
 	wire_path_flush(w, 0);
@@ -148,19 +144,21 @@ int wire_path_clear(struct wire_path *w, const char *as, struct wire_clock now, 
 	return 0;
 }
 
-json_t *wire_path_rule_report(const struct wire_path *w, const char *as)
+json_t *wire_path_rule_report(struct wire_path *w, const char *as)
 {
 	int at = find_rule(w, as);
 
-	return at < 0 ? NULL : wire_rule_report(w->rules[at], &w->quick[at], &w->names);
+	wire_chain_count(&w->chain);
+	return at < 0 ? NULL : wire_rule_report(w->chain.rules[at], &w->names);
 }
 
-json_t *wire_path_rules(const struct wire_path *w)
+json_t *wire_path_rules(struct wire_path *w)
 {
 	json_t *all = json_array();
 
-	for (unsigned i = 0; i < w->n_rules; i++)
-		json_array_append_new(all, wire_rule_report(w->rules[i], &w->quick[i], &w->names));
+	wire_chain_count(&w->chain);
+	for (unsigned i = 0; i < w->chain.n; i++)
+		json_array_append_new(all, wire_rule_report(w->chain.rules[i], &w->names));
 	return all;
 }
 

@@ -105,46 +105,23 @@ void wire_rule_hit(struct wire_rule *r, uint64_t n)
 		r->spent = true;
 }
 
-void wire_rule_quick(const struct wire_rule *r, struct wire_quick *ret)
-{
-	const struct wire_match *m = &r->match;
-	bool only_from = m->n_from <= 1 && !m->n_pairs && !m->opcodes_set && !m->size.set;
-
-	*ret = (struct wire_quick){
-		.order = r->order,
-		.classes = m->classes,
-		.agent = m->n_from == 1 ? m->first_from.agent : 0,
-		.pair = m->first_from.pair,
-		.psn_decides = only_from && m->psn.set,
-		.psn_min = m->psn.min,
-		.psn_max = m->psn.max,
-	};
-}
-
-static uint64_t refused(const struct wire_rule *r, const struct wire_quick *q, int why)
-{
-	return r->match.refused[why] + (why == WIRE_WRONG_CLASS  ? q->wrong_class
-					: why == WIRE_WRONG_FROM ? q->wrong_from
-					: why == WIRE_WRONG_PSN  ? q->wrong_psn
-								 : 0);
-}
-
 /* A rule without a hit says what it saw instead. */
-static void explain(const struct wire_rule *r, const struct wire_quick *q, uint64_t reached, char *buf, size_t size)
+static void explain(const struct wire_rule *r, char *buf, size_t size)
 {
 	size_t at = 0;
 	int n;
 
-	if (!reached) {
+	if (!r->reached) {
 		snprintf(buf, size, "no RoCEv2 packet came to it");
 		return;
 	}
-	n = snprintf(buf, size, "%llu packets came to it", (unsigned long long)reached);
+	n = snprintf(buf, size, "%llu packets came to it", (unsigned long long)r->reached);
 	for (int i = WIRE_MATCHED + 1; i < NUM_WIRE_REFUSALS; i++) {
 		at += n > 0 && (size_t)n < size - at ? (size_t)n : 0;
 		n = 0;
-		if (refused(r, q, i))
-			n = snprintf(buf + at, size - at, ", %llu %s", (unsigned long long)refused(r, q, i), wire_refusal_texts[i]);
+		if (r->match.refused[i])
+			n = snprintf(buf + at, size - at, ", %llu %s", (unsigned long long)r->match.refused[i],
+				     wire_refusal_texts[i]);
 	}
 	at += n > 0 && (size_t)n < size - at ? (size_t)n : 0;
 	if (r->unfit)
@@ -152,24 +129,23 @@ static void explain(const struct wire_rule *r, const struct wire_quick *q, uint6
 			 r->action.ops->name);
 }
 
-json_t *wire_rule_report(const struct wire_rule *r, const struct wire_quick *q, const struct wire_names *names)
+json_t *wire_rule_report(const struct wire_rule *r, const struct wire_names *names)
 {
-	uint64_t reached = r->reached + q->wrong_class + q->wrong_from + q->wrong_psn;
 	json_t *packets = json_array(), *reasons = json_object();
 	char why[1024];
 
 	for (unsigned i = 0; i < r->n_packets; i++)
 		json_array_append_new(packets, json_integer((json_int_t)r->packets[i]));
 	for (int i = WIRE_MATCHED + 1; i < NUM_WIRE_REFUSALS; i++)
-		if (refused(r, q, i))
-			json_object_set_new(reasons, wire_refusal_names[i], json_integer((json_int_t)refused(r, q, i)));
+		if (r->match.refused[i])
+			json_object_set_new(reasons, wire_refusal_names[i], json_integer((json_int_t)r->match.refused[i]));
 	json_t *report = json_pack("{s:s, s:s, s:b, s:I, s:o, s:I, s:I, s:I, s:I, s:o}", "as", wire_name_text(names, r->name),
 				   "action", r->action.ops->name, "active", !r->spent, "hits", (json_int_t)r->hits, "packets",
-				   packets, "reached", (json_int_t)reached, "invented", (json_int_t)r->invented, "kept",
+				   packets, "reached", (json_int_t)r->reached, "invented", (json_int_t)r->invented, "kept",
 				   (json_int_t)r->n_held, "unfit", (json_int_t)r->unfit, "refused", reasons);
 
 	if (!r->hits) {
-		explain(r, q, reached, why, sizeof why);
+		explain(r, why, sizeof why);
 		json_object_set_new(report, "why", json_string(why));
 	}
 	return report;

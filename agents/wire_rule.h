@@ -13,24 +13,13 @@
 
 #define WIRE_HITS_MAX 256
 
-/* What decides quickly that a rule does not mean a packet, one cache line for each rule, side by side. */
-struct wire_quick {
-	uint64_t order;
-	uint32_t classes;
-	uint32_t agent, pair; /* agent 0: `from` does not decide */
-	bool careful;         /* everything goes to the rule itself */
-	bool psn_decides;
-	int64_t psn_min, psn_max;
-	uint64_t wrong_class, wrong_from, wrong_psn; /* refused here */
-};
-_Static_assert(sizeof(struct wire_quick) == 64, "one cache line");
-
 struct wire_rule {
 	struct action action; /* first, so that an action leads to its rule */
 	uint64_t order;       /* 1, 2, …: rules run in this order */
 	uint64_t reached;
 	bool anything; /* empty match and an action that takes what is not RoCEv2 */
 	bool spent;
+	bool counted; /* packets are counted for it without asking (wire_chain.h) */
 	struct wire_match match;
 	json_t *json; /* as given */
 	unsigned name;
@@ -46,15 +35,9 @@ struct wire_rule {
 /* Shape: wire_path_rule(). env is borrowed. */
 int wire_rule_new(const json_t *rule, struct wire_names *names, const struct action_env *env, uint64_t order, uint64_t now_ns,
 		  struct wire_rule **ret, struct error *e);
-void wire_rule_quick(const struct wire_rule *r, struct wire_quick *ret);
-/* Has to be asked again after each packet that the rule itself looked at. */
-static inline bool wire_rule_careful(const struct wire_rule *r)
-{
-	return r->spent || r->action.watching;
-}
 /* Its held packets must be gone. */
 void wire_rule_free(struct wire_rule *r);
 void wire_rule_hit(struct wire_rule *r, uint64_t n);
-json_t *wire_rule_report(const struct wire_rule *r, const struct wire_quick *q, const struct wire_names *names);
+json_t *wire_rule_report(const struct wire_rule *r, const struct wire_names *names);
 
 #endif
