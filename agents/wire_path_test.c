@@ -111,6 +111,7 @@ static void advance(struct bench *b, uint64_t ns)
 }
 
 #define MS 1000000ull
+#define N_VARIANTS (sizeof test_variants / sizeof *test_variants)
 
 /*
  * a sends requests 0 to 5 (1024 bytes each), b answers each with its ACK; then 10 ms pass, then the rule is cleared. What b got
@@ -181,26 +182,31 @@ static void test_actions(void)
 		{ "\"action\":\"blackhole\",\"ways\":\"both\",\"match\":{\"from\":\"a\",\"psn\":2}", "01", "", "", "AB", 8 },
 		{ "\"action\":\"blackhole\",\"match\":{\"class\":\"ack\",\"psn\":2},\"times\":3", "01245", "", "", "ABEF", 3 },
 	};
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+	for (size_t k = 0; k < sizeof rows / sizeof *rows * N_VARIANTS; k++) {
+		size_t i = k / N_VARIANTS;
 		struct bench b = open_bench();
 		char json[512], buf[64];
 		struct error e = { "" };
 		json_t *report = NULL;
 
+		test_variant = &test_variants[k % N_VARIANTS];
 		start(&b);
 		snprintf(json, sizeof json, "{\"as\":\"x\",%s}", rows[i].rule);
-		ROW_ASSERT(rule(&b, json, &e) == 0, "%s: %s", rows[i].rule, e.text);
+		ROW_ASSERT(rule(&b, json, &e) == 0, "%s, %s: %s", test_variant->name, rows[i].rule, e.text);
 		for (int psn = 0; psn < 6; psn++) {
 			send_packet(&b, 0, "RC_SEND_ONLY", psn, 1024);
 			send_packet(&b, 1, "RC_ACKNOWLEDGE", psn, 0);
 		}
-		ROW_ASSERT(!strcmp(came_out(&b, 1, buf, sizeof buf), rows[i].b_at_once), "%s: b got %s", rows[i].rule, buf);
+		ROW_ASSERT(!strcmp(came_out(&b, 1, buf, sizeof buf), rows[i].b_at_once), "%s, %s: b got %s", test_variant->name,
+			   rows[i].rule, buf);
 		advance(&b, 10 * MS);
-		ROW_ASSERT(!strcmp(came_out(&b, 1, buf, sizeof buf), rows[i].b_later), "%s: b got later %s", rows[i].rule, buf);
+		ROW_ASSERT(!strcmp(came_out(&b, 1, buf, sizeof buf), rows[i].b_later), "%s, %s: b got later %s", test_variant->name,
+			   rows[i].rule, buf);
 		ROW_ASSERT(wire_path_clear(b.w, "x", clock_of(&b), &report) == 0, "%s", rows[i].rule);
-		ROW_ASSERT(!strcmp(came_out(&b, 1, buf, sizeof buf), rows[i].b_cleared), "%s: b got at the end %s", rows[i].rule,
-			   buf);
-		ROW_ASSERT(!strcmp(came_out(&b, 0, buf, sizeof buf), rows[i].a), "%s: a got %s", rows[i].rule, buf);
+		ROW_ASSERT(!strcmp(came_out(&b, 1, buf, sizeof buf), rows[i].b_cleared), "%s, %s: b got at the end %s",
+			   test_variant->name, rows[i].rule, buf);
+		ROW_ASSERT(!strcmp(came_out(&b, 0, buf, sizeof buf), rows[i].a), "%s, %s: a got %s", test_variant->name,
+			   rows[i].rule, buf);
 		unsigned hits = (unsigned)json_integer_value(json_object_get(report, "hits"));
 
 		ROW_ASSERT(hits == rows[i].hits, "%s: %u hits", rows[i].rule, hits);
@@ -210,6 +216,7 @@ static void test_actions(void)
 			ROW_ASSERT(!wire_path_unaccounted(b.w, d) && !wire_path_account(b.w, d)->kept, "%s", rows[i].rule);
 		stop(&b);
 	}
+	test_variant = &test_variants[0];
 }
 
 static void test_rules_refused(void)
