@@ -52,11 +52,13 @@ struct wire_link_ops {
 
 struct wire_link {
 	const struct wire_link_ops *ops;
+	unsigned mtu; /* when it was opened; 0: not known */
 	struct wire_link_counters n;
 };
 
 /* A network device by AF_PACKET, promiscuous, with a receive ring of `frames` slots for frames of up to frame_bytes (0: defaults,
- * the device's MTU and at least 4500 bytes). Needs CAP_NET_RAW. */
+ * the device's MTU and at least 4500 bytes). Needs CAP_NET_RAW. -ENETDOWN, -EINVAL: a device that is down, or that puts
+ * frames together (GRO, LRO). */
 int wire_link_packet_open(const char *netdev, unsigned frames, unsigned frame_bytes, struct wire_link **ret, struct error *e);
 
 /* Two queues in memory, for tests. */

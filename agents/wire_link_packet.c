@@ -3,7 +3,9 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/ethtool.h>
 #include <linux/if_packet.h>
+#include <linux/sockios.h>
 #include <net/ethernet.h>
 #include <net/if.h>
 #include <poll.h>
@@ -272,6 +274,29 @@ static int device_mtu(const struct packet_link *p)
 	return ioctl(p->fd, SIOCGIFMTU, &ifr) ? -errno : ifr.ifr_mtu;
 }
 
+static bool is_on(const struct packet_link *p, uint32_t command, uint32_t bits)
+{
+	struct ethtool_value v = { .cmd = command };
+	struct ifreq ifr = { .ifr_data = (void *)&v };
+
+	memcpy(ifr.ifr_name, p->netdev, sizeof ifr.ifr_name);
+	return ioctl(p->fd, SIOCETHTOOL, &ifr) == 0 && v.data & bits;
+}
+
+/* What would not carry every frame as it came, and why not. */
+static int fit_for_a_wire(struct packet_link *p, struct error *e)
+{
+	struct ifreq ifr = { 0 };
+
+	memcpy(ifr.ifr_name, p->netdev, sizeof ifr.ifr_name);
+	if (ioctl(p->fd, SIOCGIFFLAGS, &ifr) == 0 && !(ifr.ifr_flags & IFF_UP))
+		return error_set(e, -ENETDOWN, "%s is down: `ip link set %s up`", p->netdev, p->netdev);
+	if (is_on(p, ETHTOOL_GGRO, 1) || is_on(p, ETHTOOL_GFLAGS, ETH_FLAG_LRO))
+		return error_set(e, -EINVAL, "%s puts frames together that came apart (GRO, LRO): `ethtool -K %s gro off lro off`",
+				 p->netdev, p->netdev);
+	return 0;
+}
+
 int wire_link_packet_open(const char *netdev, unsigned frames, unsigned frame_bytes, struct wire_link **ret, struct error *e)
 {
 	unsigned ifindex = if_nametoindex(netdev);
@@ -290,7 +315,12 @@ int wire_link_packet_open(const char *netdev, unsigned frames, unsigned frame_by
 		rc = error_set(e, -errno, "%s: a packet socket: %s (CAP_NET_RAW is needed)", netdev, strerror(errno));
 		goto close_link;
 	}
+	rc = fit_for_a_wire(p, e);
+	if (rc)
+		goto close_link;
 	int mtu = device_mtu(p);
+
+	p->link.mtu = mtu > 0 ? (unsigned)mtu : 0;
 
 	if (!frame_bytes)
 		frame_bytes = (unsigned)(mtu > MIN_FRAME_BYTES ? mtu : MIN_FRAME_BYTES) + ETH_HLEN + 2 * TAG_BYTES;

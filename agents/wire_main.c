@@ -25,6 +25,25 @@ static int move_stdio(int *ret_rfd, int *ret_wfd)
 	return 0;
 }
 
+static const char help[] =
+	"usage: qpdrill-wire <REQUESTS >RECORDS\n"
+	"Joins two network devices, carries every frame, and does to chosen RoCEv2 packets what its rules say.\n"
+	"JSON lines: requests on stdin, replies and records on stdout, until stdin ends. Needs CAP_NET_RAW.\n"
+	"  (echo '{\"op\":\"open\",\"ports\":[{\"name\":\"a\",\"netdev\":\"eth1\"},{\"name\":\"b\",\"netdev\":\"eth2\"}]}'; cat) | "
+	"qpdrill-wire\n"
+	"agents/wire.md describes them.\n";
+
+static void line_of_help(int fd)
+{
+	for (size_t done = 0; done < sizeof help - 1;) {
+		ssize_t n = write(fd, help + done, sizeof help - 1 - done);
+
+		if (n < 0 && errno != EINTR)
+			return;
+		done += n > 0 ? (size_t)n : 0;
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct wire_serve *serve = NULL;
@@ -37,6 +56,10 @@ int main(int argc, char **argv)
 	if (rc < 0) {
 		log_error("stdin and stdout cannot be moved away: %s", strerror(-rc));
 		return 1;
+	}
+	if (argc == 2 && !strcmp(argv[1], "--help")) {
+		line_of_help(wfd);
+		return 0;
 	}
 	if (argc > 1) {
 		log_error("%s: takes no arguments; it speaks JSON lines on stdin and stdout (agents/wire.md)", argv[1]);

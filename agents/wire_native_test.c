@@ -221,18 +221,23 @@ static void test_untouched(void)
 	ends[1]->ops->close(ends[1]);
 }
 
-/* A rule on the running process: the 3rd request is lost, its record and the report say so. */
-static void test_rule(void)
+/* Rules on the running process: the 3rd request is lost, the first is late; records and reports say so. */
+static void rules_on(unsigned life)
 {
 	struct wire_link *a = NULL, *b = NULL;
 	struct wire_buf buf;
 	uint8_t frame[FRAME_MAX];
-	char seen[8] = "";
+	char seen[8] = "", request[512], addr[2][INET6_ADDRSTRLEN];
+	size_t before = json_array_size(wire.records);
 
 	CU_ASSERT(wire_link_packet_open("va", 0, 0, &a, NULL) == 0 && wire_link_packet_open("vb", 0, 0, &b, NULL) == 0);
-	CU_ASSERT(ask_rc("\"op\":\"connect\",\"pair\":\"p\",\"life\":1,\"ends\":[{\"agent\":\"a\",\"addr\":\"10.0.0.1\",\"qpn\":17,"
-			 "\"psn\":16777213},"
-			 "{\"agent\":\"b\",\"addr\":\"::ffff:10.0.0.2\",\"qpn\":18,\"psn\":291}]") == 0);
+	inet_ntop(AF_INET6, test_variant->addr[0], addr[0], sizeof addr[0]);
+	inet_ntop(AF_INET6, test_variant->addr[1], addr[1], sizeof addr[1]);
+	snprintf(request, sizeof request,
+		 "\"op\":\"connect\",\"pair\":\"p\",\"life\":%u,\"ends\":[{\"agent\":\"a\",\"addr\":\"%s\",\"qpn\":17,"
+		 "\"psn\":16777213},{\"agent\":\"b\",\"addr\":\"%s\",\"qpn\":18,\"psn\":291}]",
+		 life, addr[0], addr[1]);
+	CU_ASSERT(ask_rc(request) == 0);
 	CU_ASSERT(ask_rc("\"op\":\"rule\",\"as\":\"lost\",\"action\":\"drop\",\"match\":{\"from\":\"p.a\",\"psn\":2}") == 0);
 	CU_ASSERT(ask_rc("\"op\":\"rule\",\"as\":\"late\",\"action\":\"delay\",\"by\":\"20ms\",\"match\":{\"from\":\"p.a\",\"psn\":"
 			 "0}") == 0);
@@ -251,7 +256,7 @@ static void test_rule(void)
 	}
 	uint64_t took_ns = now_ns() - began_ns;
 
-	CU_ASSERT_STRING_EQUAL(seen, "1340");
+	ROW_ASSERT(!strcmp(seen, "1340"), "%s: %s", test_variant->name, seen);
 	ROW_ASSERT(took_ns > 15 * NSEC_PER_MSEC && took_ns < 500 * NSEC_PER_MSEC, "%llu ns", (unsigned long long)took_ns);
 	json_t *reply = ask("\"op\":\"clear\",\"as\":\"lost\"");
 
@@ -266,15 +271,159 @@ static void test_rule(void)
 		const char *fate = json_string_value(json_object_get(rec, "fate")),
 			   *obj = json_string_value(json_object_get(rec, "obj"));
 
-		if (!fate || !obj || strcmp(obj, "p.a"))
+		if (i < before || !fate || !obj || strcmp(obj, "p.a"))
 			continue;
 		eaten += !strcmp(fate, "eaten") && json_integer_value(json_object_get(rec, "psn")) == 2;
 		released += !strcmp(fate, "released");
 		passed += !strcmp(fate, "passed") ? (unsigned)json_integer_value(json_object_get(rec, "count")) : 0;
 	}
-	CU_ASSERT(eaten == 1 && released == 1 && passed == 3);
+	ROW_ASSERT(eaten == 1 && released == 1 && passed == 3, "%s: %u eaten, %u released, %u passed", test_variant->name, eaten,
+		   released, passed);
 	a->ops->close(a);
 	b->ops->close(b);
+}
+
+/* The kernel takes the tag out of what comes in: it is put back, and what lies behind it is ruled. */
+static void test_rule(void)
+{
+	for (unsigned i = 0; i < sizeof test_variants / sizeof *test_variants; i++) {
+		test_variant = &test_variants[i];
+		rules_on(i + 1);
+	}
+	test_variant = &test_variants[0];
+}
+
+static int ethtool_gro(const char *netdev, bool on)
+{
+	struct ethtool_value v = { .cmd = ETHTOOL_SGRO, .data = on };
+	struct ifreq ifr = { .ifr_data = (void *)&v };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
+
+	snprintf(ifr.ifr_name, sizeof ifr.ifr_name, "%s", netdev);
+	rc = ioctl(fd, SIOCETHTOOL, &ifr);
+	close(fd);
+	return rc;
+}
+
+static int gro_on(void)
+{
+	return ethtool_gro("wb", true);
+}
+
+static int gro_off(void)
+{
+	return ethtool_gro("wb", false);
+}
+
+static int mtu_other(void)
+{
+	return run("ip link set wb mtu 1500");
+}
+
+static int mtu_same(void)
+{
+	return run("ip link set wb mtu 4200");
+}
+
+static int port_down(void)
+{
+	return run("ip link set wb down");
+}
+
+static int port_up(void)
+{
+	return run("ip link set wb up");
+}
+
+static int nothing(void)
+{
+	return 0;
+}
+
+/* What would not carry every frame is refused at once, with what to do about it. */
+static void test_ports_refused(void)
+{
+	static const struct {
+		const char *netdevs[2];
+		int (*before)(void), (*after)(void);
+		int rc;
+		const char *says;
+	} rows[] = {
+		{ { "wa", "nowhere0" }, nothing, nothing, -ENODEV, "there is no network device `nowhere0` here" },
+		{ { "wa", "wa" }, nothing, nothing, -EINVAL, "the two `ports` are the same" },
+		{ { "wa", "wb" }, port_down, port_up, -ENETDOWN, "wb is down: `ip link set wb up`" },
+		{ { "wa", "wb" }, gro_on, gro_off, -EINVAL, "`ethtool -K wb gro off lro off`" },
+		{ { "wa", "wb" }, mtu_other, mtu_same, -EINVAL, "different MTUs: wa 4200, wb 1500" },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		char request[256];
+
+		ROW_ASSERT(rows[i].before() == 0, "%s: cannot be tried", rows[i].says);
+		snprintf(request, sizeof request,
+			 "\"op\":\"open\",\"ports\":[{\"name\":\"a\",\"netdev\":\"%s\"},{\"name\":\"b\",\"netdev\":\"%s\"}]",
+			 rows[i].netdevs[0], rows[i].netdevs[1]);
+		json_t *reply = ask(request);
+		const char *text = json_string_value(json_object_get(reply, "error"));
+
+		ROW_ASSERT(json_integer_value(json_object_get(reply, "rc")) == rows[i].rc && text && strstr(text, rows[i].says),
+			   "%s: %s", rows[i].says, text);
+		ROW_ASSERT(rows[i].after() == 0, "%s: cannot be undone", rows[i].says);
+		json_decref(reply);
+	}
+}
+
+/* Whoever has no right to packets of this namespace is told which one is missing. */
+static void test_no_right(void)
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	if (pid == 0) {
+		struct wire_link *l = NULL;
+		struct error e = { "" };
+		int rc = unshare(CLONE_NEWUSER) ? 0 : wire_link_packet_open("wa", 0, 0, &l, &e);
+
+		_exit(rc == -EPERM && strstr(e.text, "CAP_NET_RAW is needed") ? 0 : 1);
+	}
+	CU_ASSERT(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+static bool crosses(void)
+{
+	struct wire_link *a = NULL, *b = NULL;
+	uint8_t frame[FRAME_MAX];
+	struct wire_buf buf;
+	struct iovec iov = { .iov_base = frame, .iov_len = test_packet(0, "RC_SEND_ONLY", 0, 0, 64, frame) };
+	bool ret;
+
+	CU_ASSERT(wire_link_packet_open("va", 0, 0, &a, NULL) == 0 && wire_link_packet_open("vb", 0, 0, &b, NULL) == 0);
+	a->ops->send(a, &iov, 1);
+	ret = receive_one(b, &buf, now_ns() + DEADLINE_NS) && buf.len == iov.iov_len;
+	a->ops->close(a);
+	b->ops->close(b);
+	return ret;
+}
+
+/* A port that goes down while it carries is told, and carries again when it is up. */
+static void test_port_comes_back(void)
+{
+	unsigned told = 0;
+	json_t *rec;
+	size_t i;
+
+	CU_ASSERT(crosses());
+	CU_ASSERT(port_down() == 0 && ask_rc("\"op\":\"stats\"") == 0);
+	CU_ASSERT(port_up() == 0 && ask_rc("\"op\":\"stats\"") == 0);
+	CU_ASSERT(crosses());
+	CU_ASSERT(ask_rc("\"op\":\"stats\"") == 0);
+	json_array_foreach(wire.records, i, rec) {
+		const char *what = json_string_value(json_object_get(rec, "what")),
+			   *port = json_string_value(json_object_get(rec, "port"));
+
+		told += what && port && !strcmp(what, "port") && !strcmp(port, "b");
+	}
+	CU_ASSERT(told == 1);
 }
 
 static int tcp_socket(bool server)
@@ -400,8 +549,13 @@ static void test_open(void)
 }
 
 static const struct test_case cases[] = {
-	{ "the process opens its ports", test_open },         { "10,000 frames cross it untouched", test_untouched },
-	{ "rules on the running process", test_rule },        { "TCP crosses it", test_tcp },
+	{ "ports that would lose frames are refused", test_ports_refused },
+	{ "without the right to packets", test_no_right },
+	{ "the process opens its ports", test_open },
+	{ "10,000 frames cross it untouched", test_untouched },
+	{ "rules on the running process", test_rule },
+	{ "a port goes down and comes back", test_port_comes_back },
+	{ "TCP crosses it", test_tcp },
 	{ "it leaves, and its accounts add up", test_leave },
 };
 

@@ -248,6 +248,15 @@ static void close_port(struct wire_port *p)
 	p->link = NULL;
 }
 
+/* What one port takes and the other cannot send would be lost. */
+static int same_mtu(struct wire_link *const links[2], const char *const netdevs[2], struct error *e)
+{
+	if (links[0]->mtu == links[1]->mtu)
+		return 0;
+	return error_set(e, -EINVAL, "the ports have different MTUs: %s %u, %s %u", netdevs[0], links[0]->mtu, netdevs[1],
+			 links[1]->mtu);
+}
+
 int wire_serve_open(struct wire_serve *s, const char *const netdevs[2], const char *const names[2], unsigned frames,
 		    unsigned frame_bytes, struct error *e)
 {
@@ -266,6 +275,9 @@ int wire_serve_open(struct wire_serve *s, const char *const netdevs[2], const ch
 			goto close_ports;
 		links[i] = s->port[i].link;
 	}
+	rc = same_mtu(links, netdevs, e);
+	if (rc)
+		goto close_ports;
 	rc = wire_path_new(links, names, path_record, s, &s->path);
 	if (rc) {
 		error_set(e, rc, "no memory");
