@@ -172,7 +172,7 @@ void sweep_select(struct loader *l, struct ynode *sweep, size_t row)
 
 static json_t *plain_json(const struct ynode *n)
 {
-	json_t *array;
+	json_t *both;
 	char *end;
 
 	if (n->kind == YNODE_SCALAR) {
@@ -182,10 +182,14 @@ static json_t *plain_json(const struct ynode *n)
 			return json_integer(strtoll(n->text, &end, 10));
 		return json_string(n->text);
 	}
-	array = json_array();
-	for (size_t i = 0; i < n->n; i++)
-		json_array_append_new(array, plain_json(n->kids[i]));
-	return array;
+	both = n->kind == YNODE_MAP ? json_object() : json_array();
+	for (size_t i = 0; i < n->n; i++) {
+		if (n->kind == YNODE_MAP)
+			json_object_set_new(both, n->kids[i]->key->text, plain_json(n->kids[i]));
+		else
+			json_array_append_new(both, plain_json(n->kids[i]));
+	}
+	return both;
 }
 
 static void put_text(FILE *out, const char *text)
@@ -194,6 +198,7 @@ static void put_text(FILE *out, const char *text)
 		fputc(isalnum((unsigned char)*p) || strchr("._+-", *p) ? *p : '_', out);
 }
 
+/* A map as `key=value`, so that rows that differ in a key only have names of their own. */
 static void put_value(FILE *out, const struct ynode *n)
 {
 	if (n->kind == YNODE_SCALAR) {
@@ -203,6 +208,10 @@ static void put_value(FILE *out, const struct ynode *n)
 	for (size_t i = 0; i < n->n; i++) {
 		if (i)
 			fputc(',', out);
+		if (n->kind == YNODE_MAP) {
+			put_text(out, n->kids[i]->key->text);
+			fputc('=', out);
+		}
 		put_value(out, n->kids[i]);
 	}
 }
