@@ -139,18 +139,29 @@ static int64_t count_packets(const struct model *m, const json_t *match, const s
 	return counted;
 }
 
+/* ` with class nak, from b, psn 2..` */
+static void match_text(const struct model *m, const json_t *match, struct text *t)
+{
+	const char *key, *sep = " with ";
+	json_t *value;
+
+	json_object_foreach((json_t *)match, key, value) {
+		text_add(t, "%s%s ", sep, key);
+		cmp_text(m, value, t);
+		sep = ", ";
+	}
+}
+
 void expect_packets(struct eval *v, const json_t *x, struct part *p)
 {
 	const json_t *match = json_object_get(x, "packets"), *cmp = json_object_get(x, "count");
-	char *shown = json_dumps(match, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
 	struct ranges g = { .life = 0 };
 	uint64_t t = 0;
 	int64_t n;
 	int holds;
 
 	cmp_text(v->m, cmp, &p->expected);
-	text_add(&p->expected, " packets %s", shown ? shown : "");
-	free(shown);
+	match_text(v->m, match, &p->expected);
 	if (!m_has_wire(v->m)) {
 		p->state = EXPECT_BROKEN;
 		text_add(&p->seen, "no wire process ran: packets cannot be counted");

@@ -95,7 +95,8 @@ static void put_value(struct line_buf *l, const json_t *v)
 		put_value(l, member);
 	}
 	json_object_foreach((json_t *)v, key, member) {
-		if (json_is_false(member) || json_is_null(member) || (json_is_integer(member) && !json_integer_value(member)) ||
+		if (!strcmp(key, "as") || json_is_false(member) || json_is_null(member) ||
+		    (json_is_integer(member) && !json_integer_value(member)) ||
 		    ((json_is_array(member) || json_is_object(member)) && !json_object_size(member) && !json_array_size(member)))
 			continue;
 		put(l, json_is_object(member) ? "%s%s (" : "%s%s ", sep, key);
@@ -191,7 +192,10 @@ static void line_packet(struct line_buf *l, const json_t *r)
 	int64_t count = json_int(r, "count", 1), psn = json_int(r, "psn", 0), again = json_int(r, "transmission", 1);
 	size_t i;
 
-	put(l, "%s", json_str(r, "opcode") ? str(r, "opcode") : str(r, "class"));
+	if (json_str(r, "opcode") || !json_object_get(r, "opcode"))
+		put(l, "%s", json_str(r, "opcode") ? str(r, "opcode") : str(r, "class"));
+	else
+		put(l, "opcode 0x%02llx", (unsigned long long)json_int(r, "opcode", 0));
 	if (json_object_get(r, "psn"))
 		put(l, count > 1 ? " PSN %lld..%lld" : " PSN %lld", (long long)psn, (long long)(psn + count - 1));
 	if (json_object_get(r, "syndrome"))
