@@ -25,6 +25,9 @@
 	"apparmor=0"
 #define CMDLINE_TCG " tsc=reliable clocksource=tsc lpj=10000000 no_timer_check"
 
+#define TSC_MEASURE_NS (10 * NSEC_PER_MSEC)
+#define TSC_READ_NS 2000
+
 struct args {
 	char **v;
 	size_t n;
@@ -52,6 +55,28 @@ static void add(struct args *a, const char *fmt, ...)
 	}
 	va_end(ap);
 	a->v[a->n] = NULL;
+}
+
+/* The rate of this machine's time stamp counter, which an emulated guest reads, too; 0: unknown. A guest that measures it itself
+ * while the machine is busy has been off by a factor of six, and all its deadlines with it. */
+static unsigned tsc_khz(void)
+{
+#ifdef __x86_64__
+	static unsigned khz;
+	uint64_t begin = now_ns(), begin_ticks = __builtin_ia32_rdtsc(), ns, ticks;
+
+	if (khz)
+		return khz;
+	/* Only where the counter and the clock were read one right after the other is the rate right. */
+	do {
+		ns = now_ns();
+		ticks = __builtin_ia32_rdtsc();
+	} while (ns - begin < TSC_MEASURE_NS || now_ns() - ns > TSC_READ_NS);
+	khz = (unsigned)((ticks - begin_ticks) * NSEC_PER_MSEC / (ns - begin));
+	return khz;
+#else
+	return 0;
+#endif
 }
 
 /* In QEMU's option lists a comma is doubled. */
@@ -105,6 +130,7 @@ int guest_argv(const struct guest_options *o, char ***ret, struct error *e)
 {
 	bool kvm = strcmp(o->accel, "kvm") == 0;
 	struct args a = { 0 };
+	char rate[40] = "";
 
 	add(&a, QEMU);
 	add(&a, "-accel");
@@ -122,7 +148,10 @@ int guest_argv(const struct guest_options *o, char ***ret, struct error *e)
 	add(&a, "-initrd");
 	add(&a, "%s", o->kernel->initrd);
 	add(&a, "-append");
-	add(&a, CMDLINE_COMMON "%s %s%s", kvm ? "" : CMDLINE_TCG, o->bare ? "qd.probe" : "qd.boot=", o->bare ? "" : o->boot_file);
+	if (!kvm && tsc_khz())
+		snprintf(rate, sizeof rate, " tsc_early_khz=%u", tsc_khz());
+	add(&a, CMDLINE_COMMON "%s%s %s%s", kvm ? "" : CMDLINE_TCG, rate,
+	    o->bare ? "qd.probe" : "qd.boot=", o->bare ? "" : o->boot_file);
 	if (o->console) {
 		add_path(&a, "-chardev", "file,id=console,path=", o->console, "");
 	} else {
