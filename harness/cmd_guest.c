@@ -17,6 +17,7 @@
 
 #include "data.h"
 #include "guest.h"
+#include "guest_saved.h"
 #include "guest_shell.h"
 #include "journal.h"
 #include "log.h"
@@ -25,7 +26,7 @@
 #define EXIT_GUEST_LOST 125
 #define BOOT_FILE "boot.txt"
 
-enum key { KEY_KERNEL = 256, KEY_MODULES, KEY_ACCEL, KEY_RUN, KEY_SHARE, KEY_LANE, KEY_UPDATE };
+enum key { KEY_KERNEL = 256, KEY_MODULES, KEY_ACCEL, KEY_RUN, KEY_SHARE, KEY_LANE, KEY_COLD, KEY_UPDATE };
 
 static const struct argp_option options[] = {
 	{ "kernel", KEY_KERNEL, "IMAGE", 0, "boot this kernel", 0 },
@@ -34,6 +35,7 @@ static const struct argp_option options[] = {
 	{ "run", KEY_RUN, "DIR", 0, "shell: enter the guest that the run in DIR keeps up (--keep)", 0 },
 	{ "share", KEY_SHARE, "DIR", 0, "a folder that the guest may write to, at the same path", 0 },
 	{ "lane", KEY_LANE, NULL, 0, "with two linked RDMA devices (qd0a-..., qd0b-...)", 0 },
+	{ "cold", KEY_COLD, NULL, 0, "run: boot it, whether a saved one is there or not", 0 },
 	{ "update", KEY_UPDATE, NULL, 0, "prepare: look for a newer distribution kernel", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
@@ -42,7 +44,7 @@ struct input {
 	const char *verb, *kernel, *modules, *accel, *run_dir, *share;
 	char **command;
 	int n_command;
-	bool lane, update;
+	bool lane, cold, update;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -68,6 +70,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_LANE:
 		in->lane = true;
 		break;
+	case KEY_COLD:
+		in->cold = true;
+		break;
 	case KEY_UPDATE:
 		in->update = true;
 		break;
@@ -91,6 +96,7 @@ struct session {
 	char dir[PATH_MAX];
 	char share[PATH_MAX];
 	char *inner;
+	struct guest_saved *saved;
 	int dir_id;
 };
 
@@ -133,6 +139,7 @@ static void session_close(struct session *s)
 		journal_done(s->journal, s->dir_id);
 	journal_close(s->journal);
 	guest_kernel_release(&s->kernel);
+	guest_saved_free(s->saved);
 	free(s->inner);
 }
 
@@ -228,8 +235,12 @@ static int run_in_guest(const struct input *in, struct session *s, struct error 
 	const struct guest_boot what = {
 		.argv = words, .cwd = getcwd(cwd, sizeof cwd), .out = "out", .err = "err", .status = "status"
 	};
+	const struct guest_saved_options so = { .kernel = &s->kernel, .accel = s->accel, .inner = s->inner, .journal = s->journal };
 	int err[2] = { -1, -1 }, status[2] = { -1, -1 };
 	struct guest g;
+
+	if (!in->cold)
+		s->saved = guest_saved_find(&so);
 
 	rc = guest_write_boot(s->dir, BOOT_FILE, &s->kernel, in->share ? s->share : NULL, &what, e);
 	free(words);
@@ -240,7 +251,7 @@ static int run_in_guest(const struct input *in, struct session *s, struct error 
 	fcntl(err[1], F_SETFD, 0);
 	fcntl(status[1], F_SETFD, 0);
 	snprintf(console, sizeof console, "%s/console.log", s->dir);
-	const struct guest_port ports[] = { { "out", -1 }, { "err", err[1] }, { "status", status[1] } };
+	const struct guest_port ports[] = { { "out", -1, false }, { "err", err[1], false }, { "status", status[1], false } };
 	const struct guest_options o = { .kernel = &s->kernel,
 					 .accel = s->accel,
 					 .share = s->dir,
@@ -250,7 +261,8 @@ static int run_in_guest(const struct input *in, struct session *s, struct error 
 					 .n_ports = 3,
 					 .extra_share = in->share ? s->share : NULL,
 					 .shell_fd = -1,
-					 .err_fd = -1 };
+					 .err_fd = -1,
+					 .saved = s->saved };
 
 	rc = guest_start(&o, s->journal, &g, e);
 	if (rc < 0)
@@ -317,6 +329,7 @@ static int shell_in_guest(const struct input *in, struct session *s, struct erro
 	const char *term = getenv("TERM"), *env[2] = { NULL }, **words = NULL;
 	struct winsize w;
 	char cwd[PATH_MAX], term_var[128], line[256], **argv = NULL;
+	const struct guest_machine cold = { .kind = GUEST_COLD, .tell_rate = true, .qmp_fd = -1, .control_fd = -1 };
 	const struct guest_options o = { .kernel = &s->kernel,
 					 .accel = s->accel,
 					 .share = s->dir,
@@ -341,7 +354,7 @@ static int shell_in_guest(const struct input *in, struct session *s, struct erro
 	rc = guest_write_boot(s->dir, BOOT_FILE, &s->kernel, in->share ? s->share : NULL, &what, e);
 	free(words);
 	if (rc == 0)
-		rc = guest_argv(&o, &argv, e);
+		rc = guest_argv(&o, &cold, &argv, e);
 	if (rc == 0)
 		rc = run_on_terminal(argv, s->journal, e);
 	guest_argv_free(argv);

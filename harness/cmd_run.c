@@ -22,6 +22,7 @@ enum key {
 	KEY_SEED,
 	KEY_STRICT,
 	KEY_KEEP,
+	KEY_COLD,
 	KEY_REPEAT,
 	KEY_SELECT,
 	KEY_FAIL_FAST,
@@ -51,6 +52,7 @@ static const struct argp_option options[] = {
 	{ "provider", KEY_PROVIDER, "NAME", 0, "whose profile of deviations applies (default: rxe; none: no deviation is excused)",
 	  3 },
 	{ "out", KEY_OUT, "DIR", 0, "where run folders are made (default: runs)", 3 },
+	{ "cold", KEY_COLD, NULL, 0, "boot the guest, whether a saved one is there or not", 3 },
 	{ "keep", KEY_KEEP, NULL, 0, "leave the lab up after a failure and tell how to enter it", 3 },
 	{ "quiet", 'q', NULL, 0, "no progress, only the report", 3 },
 	{ "verbose", 'v', NULL, 0, "tell more while it works", 3 },
@@ -166,6 +168,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!*arg)
 			argp_error(state, "--out: which folder?");
 		o->out = arg;
+		break;
+	case KEY_COLD:
+		o->cold = true;
 		break;
 	case KEY_KEEP:
 		o->keep = true;

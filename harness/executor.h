@@ -60,6 +60,7 @@ struct executor_options {
 	unsigned lanes;               /* how many cases may run side by side */
 	bool wire;                    /* some of them have the wire between their devices */
 	bool keep, verbose;
+	bool cold; /* --cold: no saved guest, neither made nor used */
 	/* Becomes true when the run is to end now (SIGINT, SIGTERM come through the loop, so a wait in it wakes up): ask it in
 	 * every done() that waits for long, put everything back, return -EINTR. May be NULL. */
 	const bool *stop;

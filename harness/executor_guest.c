@@ -18,6 +18,7 @@
 #include "data.h"
 #include "executor_crash.h"
 #include "guest.h"
+#include "guest_saved.h"
 #include "guest_shell.h"
 #include "journal.h"
 #include "json.h"
@@ -30,6 +31,7 @@
 #define CASE_MARGIN_NS (45 * NSEC_PER_SEC) /* more than the longest single wait, a lab command's */
 #define BYE_TIMEOUT_NS (5 * NSEC_PER_SEC)
 #define BOOT_TRIES 2
+#define LANES 1
 
 struct outer {
 	sd_event *loop;
@@ -41,6 +43,7 @@ struct outer {
 	const char *accel;
 	char qemu[64];
 	char *inner; /* the program that runs in the guest */
+	struct guest_saved *saved;
 	bool environment_told;
 
 	/* of the present boot */
@@ -175,6 +178,7 @@ static int start_guest(struct outer *x, struct error *e)
 		.n_ports = 1,
 		.shell_fd = x->shell_fd,
 		.err_fd = log_fd,
+		.saved = x->saved,
 	};
 
 	rc = guest_start(&go, x->journal, &x->guest, e);
@@ -249,14 +253,18 @@ static int boot_once(struct outer *x, struct error *e)
 
 	x->boot++;
 	x->inner_error.text[0] = '\0';
-	log_info("guest: booting %s (QEMU %s, %s)", x->kernel.release, x->qemu, x->accel);
 	rc = start_guest(x, e);
+	if (rc == 0)
+		log_info("guest: %s %s (QEMU %s, %s)", x->guest.control >= 0 ? "restored" : "booting", x->kernel.release, x->qemu,
+			 x->accel);
 	if (rc == 0) {
 		rc = loop_wait(x->loop, boot_settled, x, now_ns() + BOOT_TIMEOUT_NS);
 		if (stopped(x))
 			rc = error_set(e, -EINTR, "interrupted");
 		else if (!x->ready)
 			rc = boot_failed(x, rc, e);
+		if (rc < 0 && rc != -EINTR && x->guest.control >= 0)
+			guest_saved_drop(x->saved, e->text);
 	}
 	if (rc < 0) {
 		take_down(x);
@@ -431,6 +439,15 @@ static int guest_probe(struct error *e)
 	return 0;
 }
 
+static void find_saved(struct outer *x)
+{
+	const struct guest_saved_options so = {
+		.kernel = &x->kernel, .accel = x->accel, .inner = x->inner, .lanes = LANES, .journal = x->journal
+	};
+
+	x->saved = guest_saved_find(&so);
+}
+
 static int guest_run(sd_event *loop, const struct executor_queue *queue, const struct executor_options *o, struct error *e)
 {
 	struct outer x = { .loop = loop, .o = o, .queue = queue, .shell_fd = -1 };
@@ -450,8 +467,11 @@ static int guest_run(sd_event *loop, const struct executor_queue *queue, const s
 	if (rc == 0)
 		rc = guest_accel(o->accel, &x.kernel, &x.accel, e);
 	guest_qemu_version(x.qemu, sizeof x.qemu);
+	if (rc == 0 && !o->cold)
+		find_saved(&x);
 	if (rc == 0)
 		rc = run_all(&x, e);
+	guest_saved_free(x.saved);
 	json_decref(x.environment);
 	guest_kernel_release(&x.kernel);
 	free(x.inner);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "executor_lane.h"
+#include "guest_boot.h"
 #include "json.h"
 #include "line.h"
 #include "log.h"
@@ -218,6 +219,7 @@ int executor_inner(const char *run_dir, const char *channel, struct error *e)
 	const struct lane_options lo = {
 		.launch = launch,
 		.rdma_core = json_str(options, "rdma_core"),
+		.kept = access(GUEST_BOOT_LANES, R_OK) == 0 ? GUEST_BOOT_LANES : NULL,
 		.boot = (int)json_int(options, "boot", 1),
 		.keep = json_bool(options, "keep", false),
 		.on_step = on_step,

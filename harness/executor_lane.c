@@ -103,7 +103,7 @@ int executor_lane_open(sd_event *loop, const struct lane_options *o, struct exec
 	if (rc == 0)
 		rc = journal_open(&x->journal, e);
 	if (rc == 0)
-		rc = lab_rxe.open(loop, x->journal, &x->lab, e);
+		rc = o->kept ? lab_rxe.adopt(loop, x->journal, o->kept, &x->lab, e) : lab_rxe.open(loop, x->journal, &x->lab, e);
 	if (rc == 0)
 		rc = x->lab->ops->lane_up(x->lab, 0, &x->lane, e);
 	if (rc < 0) {

@@ -17,6 +17,7 @@
 struct lane_options {
 	const char *const *launch; /* prefix argv, NULL-terminated, or NULL */
 	const char *rdma_core;     /* PREFIX, or NULL */
+	const char *kept;          /* where the lanes of a saved guest are written down (lab.h), or NULL */
 	int boot;
 	bool keep;
 	void (*on_step)(void *user, const char *case_id, int step, const char *what);

@@ -9,14 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "guest_saved.h"
 #include "log.h"
 #include "units.h"
 
 #define QEMU "qemu-system-x86_64"
-#define MEMORY_MB 768
 #define TAIL_BYTES (64 << 10)
 
 /* Boot at half the time of the defaults under emulation: the TSC is believed instead of calibrated, self-tests are left out. */
@@ -27,6 +28,10 @@
 
 #define TSC_MEASURE_NS (10 * NSEC_PER_MSEC)
 #define TSC_READ_NS 2000
+
+/* Ports of a machine that is saved, in this order; a boot has those that it is asked for. */
+static const char *const saved_ports[] = { "control",  "channel",  "channel1", "channel2", "channel3", "channel4",
+					   "channel5", "channel6", "channel7", "out",      "err",      "status" };
 
 struct args {
 	char **v;
@@ -111,68 +116,135 @@ static void add_share(struct args *a, const char *tag, const char *path, bool re
 	add(a, "%s", device);
 }
 
-static void add_ports(struct args *a, const struct guest_options *o)
+static void add_port(struct args *a, size_t nr, const char *name, const struct guest_port *p)
 {
+	add(a, "-chardev");
+	if (!p)
+		add(a, "file,id=port%zu,path=/dev/null", nr);
+	else if (p->fd < 0)
+		add(a, "stdio,id=port%zu,signal=off", nr);
+	else if (p->socket)
+		add(a, "socket,id=port%zu,fd=%d", nr, p->fd);
+	else
+		add(a, "file,id=port%zu,path=/proc/self/fd/%d,append=on", nr, p->fd);
 	add(a, "-device");
-	add(a, "virtio-serial-pci,id=serial,max_ports=%zu", o->n_ports + 1);
-	for (size_t i = 0; i < o->n_ports; i++) {
-		add(a, "-chardev");
-		if (o->ports[i].fd < 0)
-			add(a, "stdio,id=port%zu,signal=off", i);
-		else
-			add(a, "file,id=port%zu,path=/proc/self/fd/%d,append=on", i, o->ports[i].fd);
-		add(a, "-device");
-		add(a, "virtserialport,bus=serial.0,nr=%zu,chardev=port%zu,name=%s", i + 1, i, o->ports[i].name);
+	add(a, "virtserialport,bus=serial.0,nr=%zu,chardev=port%zu,name=%s", nr, nr, name);
+}
+
+static const struct guest_port *port_named(const struct guest_options *o, const char *name)
+{
+	for (size_t i = 0; i < o->n_ports; i++)
+		if (strcmp(o->ports[i].name, name) == 0)
+			return &o->ports[i];
+	return NULL;
+}
+
+static void add_ports(struct args *a, const struct guest_options *o, const struct guest_machine *m)
+{
+	size_t n = m->kind == GUEST_COLD ? o->n_ports : sizeof saved_ports / sizeof saved_ports[0];
+
+	add(a, "-device");
+	add(a, "virtio-serial-pci,id=serial,max_ports=%zu", n + 1);
+	for (size_t i = 0; i < n; i++) {
+		const struct guest_port control = { .name = "control", .fd = m->control_fd, .socket = true };
+		const char *name = m->kind == GUEST_COLD ? o->ports[i].name : saved_ports[i];
+
+		add_port(a, i + 1, name,
+			 m->kind == GUEST_COLD             ? &o->ports[i]
+			 : strcmp(name, control.name) == 0 ? &control
+							   : port_named(o, name));
 	}
 }
 
-int guest_argv(const struct guest_options *o, char ***ret, struct error *e)
+static void add_serial_lines(struct args *a, const struct guest_options *o, const struct guest_machine *m)
 {
-	bool kvm = strcmp(o->accel, "kvm") == 0;
-	struct args a = { 0 };
+	if (o->console) {
+		add_path(a, "-chardev", "file,id=console,path=", o->console, "");
+	} else {
+		add(a, "-chardev");
+		add(a, "stdio,id=console,signal=off");
+	}
+	add(a, "-serial");
+	add(a, "chardev:console");
+	if (o->shell_fd < 0 && m->kind == GUEST_COLD)
+		return;
+	add(a, "-chardev");
+	if (o->shell_fd >= 0)
+		add(a, "socket,id=shell,fd=%d,server=on,wait=off", o->shell_fd);
+	else
+		add(a, "null,id=shell");
+	add(a, "-serial");
+	add(a, "chardev:shell");
+}
+
+static void add_machine(struct args *a, const struct guest_machine *m, bool kvm)
+{
+	add(a, "-accel");
+	add(a, "%s", kvm ? "kvm" : "tcg,thread=multi");
+	add(a, "-cpu");
+	add(a, "%s", kvm ? "host" : "max");
+	for (const char *const *fixed =
+		     (const char *const[]){ "-smp", "2", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", NULL };
+	     *fixed; fixed++)
+		add(a, "%s", *fixed);
+	add(a, "-m");
+	add(a, "%d", GUEST_MEMORY_MB);
+	add(a, "-M");
+	add(a, "q35%s", m->kind == GUEST_COLD ? "" : ",memory-backend=memory");
+	if (m->kind != GUEST_COLD) {
+		char size[64];
+
+		/* What is restored from it stays private to its guest. */
+		snprintf(size, sizeof size, ",size=%dM,share=%s", GUEST_MEMORY_MB, m->kind == GUEST_TO_SAVE ? "on" : "off");
+		add_path(a, "-object", "memory-backend-file,id=memory,mem-path=", m->memory_file, size);
+	}
+	if (m->kind == GUEST_RESTORED) {
+		add(a, "-incoming");
+		add(a, "defer");
+	}
+	if (m->qmp_fd >= 0) {
+		add(a, "-chardev");
+		add(a, "socket,id=qmp,fd=%d", m->qmp_fd);
+		add(a, "-mon");
+		add(a, "chardev=qmp,mode=control");
+	}
+}
+
+static void add_kernel(struct args *a, const struct guest_options *o, const struct guest_machine *m, bool kvm)
+{
 	char rate[40] = "";
 
-	add(&a, QEMU);
-	add(&a, "-accel");
-	add(&a, "%s", kvm ? "kvm" : "tcg,thread=multi");
-	add(&a, "-cpu");
-	add(&a, "%s", kvm ? "host" : "max");
-	for (const char *const *fixed = (const char *const[]){ "-M", "q35", "-smp", "2", "-nodefaults", "-no-user-config",
-							       "-display", "none", "-no-reboot", NULL };
-	     *fixed; fixed++)
-		add(&a, "%s", *fixed);
-	add(&a, "-m");
-	add(&a, "%d", MEMORY_MB);
-	add(&a, "-kernel");
-	add(&a, "%s", o->kernel->image);
-	add(&a, "-initrd");
-	add(&a, "%s", o->kernel->initrd);
-	add(&a, "-append");
-	if (!kvm && tsc_khz())
+	if (!kvm && m->tell_rate && tsc_khz())
 		snprintf(rate, sizeof rate, " tsc_early_khz=%u", tsc_khz());
-	add(&a, CMDLINE_COMMON "%s%s %s%s", kvm ? "" : CMDLINE_TCG, rate,
-	    o->bare ? "qd.probe" : "qd.boot=", o->bare ? "" : o->boot_file);
-	if (o->console) {
-		add_path(&a, "-chardev", "file,id=console,path=", o->console, "");
-	} else {
-		add(&a, "-chardev");
-		add(&a, "stdio,id=console,signal=off");
-	}
-	add(&a, "-serial");
-	add(&a, "chardev:console");
-	if (o->shell_fd >= 0) {
-		add(&a, "-chardev");
-		add(&a, "socket,id=shell,fd=%d,server=on,wait=off", o->shell_fd);
-		add(&a, "-serial");
-		add(&a, "chardev:shell");
-	}
+	add(a, "-kernel");
+	add(a, "%s", o->kernel->image);
+	add(a, "-initrd");
+	add(a, "%s", o->kernel->initrd);
+	add(a, "-append");
+	if (o->bare)
+		add(a, CMDLINE_COMMON "%s%s qd.probe", kvm ? "" : CMDLINE_TCG, rate);
+	else
+		add(a, CMDLINE_COMMON "%s%s %s=%s", kvm ? "" : CMDLINE_TCG, rate, m->kind == GUEST_COLD ? "qd.boot" : "qd.save",
+		    o->boot_file);
+}
+
+int guest_argv(const struct guest_options *o, const struct guest_machine *m, char ***ret, struct error *e)
+{
+	bool kvm = strcmp(o->accel, "kvm") == 0;
+	const char *extra = o->extra_share ?: m->kind == GUEST_COLD ? NULL : o->share;
+	struct args a = { 0 };
+
+	add(&a, QEMU);
+	add_machine(&a, m, kvm);
+	add_kernel(&a, o, m, kvm);
+	add_serial_lines(&a, o, m);
 	/* The bare guest has the same devices: it is what the other is measured against. */
 	add_share(&a, "root", "/", true);
 	if (o->share)
 		add_share(&a, "share", o->share, false);
-	if (o->extra_share)
-		add_share(&a, "extra", o->extra_share, false);
-	add_ports(&a, o);
+	if (extra)
+		add_share(&a, "extra", extra, false);
+	add_ports(&a, o, m);
 	if (a.failed) {
 		guest_argv_free(a.v);
 		return error_set(e, -ENOMEM, "out of memory");
@@ -188,27 +260,66 @@ void guest_argv_free(char **argv)
 	free(argv);
 }
 
+static void close_pair(int pair[2])
+{
+	for (int i = 0; i < 2; i++)
+		if (pair[i] >= 0)
+			close(pair[i]);
+}
+
+/* A socket of ours in pair[0], one that the child inherits in pair[1]. */
+static int make_pair(int pair[2], struct error *e)
+{
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return error_set(e, -errno, "no socket for QEMU: %s", strerror(errno));
+	fcntl(pair[1], F_SETFD, 0);
+	return 0;
+}
+
+int guest_spawn(const struct guest_options *o, enum guest_kind kind, const char *memory_file, struct journal *journal,
+		struct guest *ret, struct error *e)
+{
+	struct guest g = { .journal = journal, .qmp = { .fd = -1 }, .control = -1 };
+	int qmp[2] = { -1, -1 }, control[2] = { -1, -1 };
+	char **argv = NULL;
+	int rc = make_pair(qmp, e);
+
+	if (rc == 0 && kind != GUEST_COLD)
+		rc = make_pair(control, e);
+	const struct guest_machine m = { .kind = kind,
+					 .tell_rate = kind != GUEST_RESTORED, /* it knows already */
+					 .memory_file = memory_file,
+					 .qmp_fd = qmp[1],
+					 .control_fd = control[1] };
+
+	if (rc == 0)
+		rc = guest_argv(o, &m, &argv, e);
+	if (rc == 0)
+		rc = proc_spawn(&g.proc, argv, NULL, o->err_fd, e);
+	if (rc == -ENOENT)
+		error_set(e, rc, QEMU " is missing: `make setup` installs the package qemu-system-x86");
+	guest_argv_free(argv);
+	if (rc == 0 && journal) {
+		rc = journal_add_process(journal, g.proc.pid, &g.journal_id, e);
+		if (rc < 0)
+			proc_stop(&g.proc, SIGKILL, 0);
+	}
+	if (rc == 0) {
+		g.qmp.fd = qmp[0];
+		g.control = control[0];
+		qmp[0] = control[0] = -1;
+		*ret = g;
+	}
+	close_pair(qmp);
+	close_pair(control);
+	return rc;
+}
+
 int guest_start(const struct guest_options *o, struct journal *journal, struct guest *ret, struct error *e)
 {
-	struct guest g = { .journal = journal };
-	char **argv = NULL;
-	int rc = guest_argv(o, &argv, e);
-
-	if (rc < 0)
-		return rc;
-	rc = proc_spawn(&g.proc, argv, NULL, o->err_fd, e);
-	guest_argv_free(argv);
-	if (rc < 0)
-		return rc == -ENOENT ? error_set(e, rc, QEMU " is missing: `make setup` installs the package qemu-system-x86") : rc;
-	if (journal) {
-		rc = journal_add_process(journal, g.proc.pid, &g.journal_id, e);
-		if (rc < 0) {
-			proc_stop(&g.proc, SIGKILL, 0);
-			return rc;
-		}
-	}
-	*ret = g;
-	return 0;
+	if (o->saved && guest_saved_restore(o->saved, o, journal, ret, e) == 0)
+		return 0;
+	return guest_spawn(o, GUEST_COLD, NULL, journal, ret, e);
 }
 
 void guest_stop(struct guest *g)
@@ -216,9 +327,12 @@ void guest_stop(struct guest *g)
 	if (g->proc.pid <= 0)
 		return;
 	proc_stop(&g->proc, SIGKILL, 5 * NSEC_PER_SEC);
+	guest_qmp_close(&g->qmp);
+	if (g->control >= 0)
+		close(g->control);
 	if (g->journal_id)
 		journal_done(g->journal, g->journal_id);
-	*g = (struct guest){ .proc = { .pidfd = -1, .in = -1, .out = -1 } };
+	*g = (struct guest){ .proc = { .pidfd = -1, .in = -1, .out = -1 }, .qmp = { .fd = -1 }, .control = -1 };
 }
 
 /* One line of the boot file; line breaks and backslashes in the value are escaped. */

@@ -14,8 +14,11 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "guest_qmp.h"
 #include "journal.h"
 #include "proc.h"
+
+#define GUEST_MEMORY_MB 768
 
 /* What boots, as fetch_kernel.sh put it into the cache. */
 struct guest_kernel {
@@ -40,8 +43,14 @@ int guest_accel(const char *wanted, const struct guest_kernel *k, const char **r
 /* A virtio-serial port; a program in the guest finds it as $QD_PORT_<name>. */
 struct guest_port {
 	const char *name;
-	int fd; /* where its bytes go (write only); -1: QEMU's stdin and stdout, which are proc.in and proc.out */
+	int fd;      /* where its bytes go; -1: QEMU's stdin and stdout, which are proc.in and proc.out */
+	bool socket; /* fd is one, and the port works both ways; else it is written to */
 };
+
+/* The same machine, down to the last port, saves a guest and restores it: then it has every device that any use asks for. */
+enum guest_kind { GUEST_COLD, GUEST_TO_SAVE, GUEST_RESTORED };
+
+struct guest_saved;
 
 struct guest_options {
 	const struct guest_kernel *kernel;
@@ -55,18 +64,34 @@ struct guest_options {
 	int shell_fd;            /* a listening socket that gives a shell on ttyS1; -1: none */
 	int err_fd;              /* QEMU's own complaints; -1: inherited */
 	bool bare;               /* only to the first program, then off (probe, bench) */
+	/* Where it may come from instead of a boot; NULL: it boots. */
+	struct guest_saved *saved;
+};
+
+/* How one QEMU is started: filled in by guest_spawn and those who call it. */
+struct guest_machine {
+	enum guest_kind kind;
+	const char *memory_file; /* of the last two kinds */
+	bool tell_rate;          /* of its clock, measured anew by each process of this program */
+	int qmp_fd, control_fd;  /* sockets that QEMU inherits; -1: none */
 };
 
 /* The QEMU command line, NULL-terminated, in *ret (free with guest_argv_free). */
-int guest_argv(const struct guest_options *o, char ***ret, struct error *e);
+int guest_argv(const struct guest_options *o, const struct guest_machine *m, char ***ret, struct error *e);
 void guest_argv_free(char **argv);
 
 struct guest {
 	struct proc proc;
 	struct journal *journal;
 	int journal_id;
+	struct guest_qmp qmp;
+	int control; /* our end of its port `control`; -1: it booted, and has none */
 };
 
+/* Starts QEMU with that machine (whose descriptors it makes) and no more: a restored one waits for its state. */
+int guest_spawn(const struct guest_options *o, enum guest_kind kind, const char *memory_file, struct journal *journal,
+		struct guest *ret, struct error *e);
+/* Restores o->saved, or boots where there is none or it does not come up (which is logged, and the file removed). */
 int guest_start(const struct guest_options *o, struct journal *journal, struct guest *ret, struct error *e);
 /* Ends it at once. Safe on one that has ended or never began. */
 void guest_stop(struct guest *g);

@@ -7,7 +7,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/random.h>
 #include <net/if.h>
+#include <poll.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,17 +20,21 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/reboot.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "guest_boot.h"
 
 #define P9_OPTIONS "trans=virtio,version=9p2000.L,msize=262144,"
 #define MAX_WORDS 256
+#define PORT_TIMEOUT_MS 10000
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
 struct boot {
 	char *text;
@@ -156,7 +164,7 @@ static int load_beside(const char *list)
 /* From here on / is the host's root with a scratch layer on it. */
 static void change_root(void)
 {
-	static const char *const moved[] = { "proc", "sys", "dev" };
+	static const char *const moved[] = { "proc", "sys", "dev", "run" };
 	char from[16], to[32];
 
 	mount_or_fail("root", "/root", "9p", MS_RDONLY, P9_OPTIONS "cache=loose");
@@ -173,15 +181,18 @@ static void change_root(void)
 		fail("cannot change to the new root");
 }
 
+/* What needs nothing of the host. */
 static void furnish(void)
 {
 	mkdir("/dev/pts", 0755);
 	mkdir("/dev/shm", 01777);
+	mkdir("/run", 0755);
 	mount_or_fail("devpts", "/dev/pts", "devpts", 0, "ptmxmode=666");
 	mount_or_fail("tmpfs", "/dev/shm", "tmpfs", 0, "mode=1777");
 	mount_or_fail("tmpfs", "/run", "tmpfs", 0, "mode=755");
 	if (symlink("/proc/self/fd", "/dev/fd") < 0 || symlink("fd/0", "/dev/stdin") < 0 || symlink("fd/1", "/dev/stdout") < 0 ||
-	    symlink("fd/2", "/dev/stderr") < 0 || mkdir("/run/qd", 0755) < 0 || mkdir(GUEST_BOOT_SHARE, 0755) < 0)
+	    symlink("fd/2", "/dev/stderr") < 0 || mkdir("/run/qd", 0755) < 0 || mkdir(GUEST_BOOT_SHARE, 0755) < 0 ||
+	    mkdir(GUEST_BOOT_KEPT, 0755) < 0)
 		fail("cannot furnish /dev and /run");
 
 	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
@@ -191,6 +202,17 @@ static void furnish(void)
 		printf("guest: lo does not come up: %s\n", strerror(errno));
 	if (fd >= 0)
 		close(fd);
+}
+
+static void set_environment(void)
+{
+	clearenv();
+	setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
+	setenv("HOME", "/root", 1);
+	setenv("LANG", "C.UTF-8", 1);
+	setenv("QPDRILL_GUEST", "1", 1);
+	setenv("PS1", "guest:\\w\\$ ", 1);
+	setenv("QPDRILL_STATE", "/run/qpdrill", 1);
 }
 
 /* "\\n" and "\\\\" back to what they stand for. */
@@ -232,12 +254,12 @@ static void take_line(struct boot *b, const char *key, char *value)
 		b->early = true;
 }
 
-static void read_boot_file(struct boot *b)
+static void read_boot_file(struct boot *b, const char *name)
 {
 	char path[300], *rest, *line;
 
 	mount_or_fail("share", GUEST_BOOT_SHARE, "9p", 0, P9_OPTIONS "cache=none");
-	snprintf(path, sizeof path, GUEST_BOOT_SHARE "/%s", kernel_word("qd.boot"));
+	snprintf(path, sizeof path, GUEST_BOOT_SHARE "/%s", name);
 	b->text = read_file(path);
 	rest = b->text;
 	while ((line = strsep(&rest, "\n"))) {
@@ -337,6 +359,8 @@ static void await_modules(int fd, bool early)
 {
 	char text[16];
 
+	if (fd < 0)
+		return;
 	if (early) {
 		snprintf(text, sizeof text, "%d", fd);
 		setenv("QD_MODULES_FD", text, 1);
@@ -368,9 +392,126 @@ static int wait_for(pid_t wanted, const struct boot *b)
 	}
 }
 
+/* ---- to be saved ---- */
+
+/* The port of that name, once its driver has heard of it. */
+static int await_port(const char *name)
+{
+	struct sockaddr_nl addr = { .nl_family = AF_NETLINK, .nl_groups = 1 };
+	struct pollfd events = { .fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT),
+				 .events = POLLIN };
+	char drop[4096];
+	int fd = -1;
+
+	if (events.fd < 0 || bind(events.fd, (struct sockaddr *)&addr, sizeof addr) < 0)
+		fail("no news of devices");
+	for (name_ports(); !port(name); name_ports()) {
+		if (poll(&events, 1, PORT_TIMEOUT_MS) == 0) {
+			errno = ETIMEDOUT;
+			fail("port %s", name);
+		}
+		while (recv(events.fd, drop, sizeof drop, 0) > 0)
+			;
+	}
+	close(events.fd);
+	fd = open(port(name), O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		fail("port %s", name);
+	return fd;
+}
+
+/* Runs the boot file's command with the host's files mounted; when it returns they no longer are. */
+static int prepare(const char *name)
+{
+	static struct boot b;
+	int status = 0, ended;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return -1;
+	if (pid > 0)
+		return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	/* Everything started in there ends before the namespace does: processes whose parents have gone come here. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	if (unshare(CLONE_NEWNS) < 0)
+		fail("no mount namespace");
+	change_root();
+	set_environment();
+	read_boot_file(&b, name);
+	mount_shares(&b);
+	name_ports();
+	pid = b.argc ? run_on(NULL, &b, b.argv) : 0;
+	for (pid_t one; (one = waitpid(-1, &ended, 0)) > 0 || errno == EINTR;)
+		if (one == pid)
+			status = ended;
+	fflush(stdout);
+	_exit(pid < 0 ? 1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+static void renew_random(const char *hex)
+{
+	struct {
+		int entropy_count, buf_size;
+		unsigned char buf[GUEST_BOOT_SEED_BYTES];
+	} seed = { .entropy_count = 8 * GUEST_BOOT_SEED_BYTES, .buf_size = GUEST_BOOT_SEED_BYTES };
+	int fd = open("/dev/urandom", O_RDWR | O_CLOEXEC);
+	unsigned byte;
+
+	_Static_assert(offsetof(struct rand_pool_info, buf) == 2 * sizeof(int), "as the kernel has it");
+	for (size_t i = 0; i < sizeof seed.buf; i++) {
+		if (sscanf(hex + 2 * i, "%2x", &byte) != 1)
+			fail("the seed is short");
+		seed.buf[i] = (unsigned char)byte;
+	}
+	if (fd < 0 || ioctl(fd, RNDADDENTROPY, &seed) < 0 || ioctl(fd, RNDRESEEDCRNG) < 0)
+		fail("the random generator takes no seed");
+	close(fd);
+}
+
+/* Two guests restored from one file are two boots: what they record must not be taken for one clock's. */
+static void renew_boot_id(void)
+{
+	char *uuid = read_file("/proc/sys/kernel/random/uuid");
+	int fd = open("/run/qd/boot_id", O_WRONLY | O_CREAT | O_CLOEXEC, 0444);
+
+	if (fd < 0 || write(fd, uuid, strlen(uuid)) != (ssize_t)strlen(uuid))
+		fail("cannot write a boot id");
+	close(fd);
+	free(uuid);
+	mount_or_fail("/run/qd/boot_id", BOOT_ID, NULL, MS_BIND, NULL);
+}
+
+/* Prepares, waits - across the save - for the host's word, and returns the name of the boot file to go on with. */
+static const char *be_saved(const char *name)
+{
+	static char line[512], next[256];
+	char hex[2 * GUEST_BOOT_SEED_BYTES + 1] = "";
+	struct timespec now = { 0 };
+	int control = await_port("control");
+	size_t len = 0;
+	ssize_t n;
+
+	dprintf(control, "prepared %d\n", prepare(name));
+	while (!memchr(line, '\n', len) && (n = read(control, line + len, sizeof line - 1 - len)) > 0)
+		len += (size_t)n;
+	if (sscanf(line, "run %255s %ld %ld %128s", next, &now.tv_sec, &now.tv_nsec, hex) != 4) {
+		errno = EPROTO;
+		fail("control: %s", line);
+	}
+	renew_random(hex);
+	if (clock_settime(CLOCK_REALTIME, &now) < 0)
+		fail("the clock cannot be set");
+	renew_boot_id();
+	puts("guest: restored");
+	dprintf(control, "running\n");
+	close(control);
+	return next;
+}
+
 int main(void)
 {
 	static struct boot b;
+	const char *name;
 
 	mount("proc", "/proc", "proc", 0, NULL);
 	mount("dev", "/dev", "devtmpfs", 0, NULL);
@@ -386,16 +527,18 @@ int main(void)
 	load_modules("/m/first");
 	int loader = load_beside("/m/second");
 
-	change_root();
 	furnish();
-	clearenv();
-	setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
-	setenv("HOME", "/root", 1);
-	setenv("LANG", "C.UTF-8", 1);
-	setenv("QPDRILL_GUEST", "1", 1);
-	setenv("PS1", "guest:\\w\\$ ", 1);
-	setenv("QPDRILL_STATE", "/run/qpdrill", 1);
-	read_boot_file(&b);
+	name = kernel_word("qd.save");
+	if (name[0]) {
+		await_modules(loader, false);
+		loader = -1;
+		name = be_saved(name);
+	} else {
+		name = kernel_word("qd.boot");
+	}
+	change_root();
+	set_environment();
+	read_boot_file(&b, name);
 	mount_shares(&b);
 	name_ports();
 	if (b.port)

@@ -21,7 +21,8 @@ static const char *option_value(char **argv, const char *option, const char *beg
 
 static void command_line(void)
 {
-	const struct guest_port ports[] = { { "channel", -1 }, { "err", 9 } };
+	const struct guest_port ports[] = { { "channel", -1, false }, { "err", 9, false } };
+	const struct guest_machine cold = { .kind = GUEST_COLD, .qmp_fd = -1, .control_fd = -1 };
 	const struct guest_options o = { .kernel = &kernel,
 					 .accel = "tcg",
 					 .share = "/a,b/runs",
@@ -34,7 +35,7 @@ static void command_line(void)
 	char **argv = NULL;
 	struct error e;
 
-	CU_ASSERT_EQUAL_FATAL(guest_argv(&o, &argv, &e), 0);
+	CU_ASSERT_EQUAL_FATAL(guest_argv(&o, &cold, &argv, &e), 0);
 	CU_ASSERT_STRING_EQUAL(argv[0], "qemu-system-x86_64");
 	/* A comma in a path is the path's. */
 	CU_ASSERT_PTR_NOT_NULL(option_value(argv, "-fsdev", "local,id=fs-share,path=/a,,b/runs,"));
@@ -45,10 +46,51 @@ static void command_line(void)
 	CU_ASSERT_PTR_NULL(option_value(argv, "-netdev", ""));
 	CU_ASSERT_PTR_NULL(option_value(argv, "-device", "virtio-net"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(option_value(argv, "-append", "console="), "qd.boot=boot-1.txt"));
-	CU_ASSERT_PTR_NOT_NULL(option_value(argv, "-chardev", "stdio,id=port0"));
-	CU_ASSERT_PTR_NOT_NULL(option_value(argv, "-chardev", "file,id=port1,path=/proc/self/fd/9"));
+	CU_ASSERT_PTR_NOT_NULL(option_value(argv, "-chardev", "stdio,id=port1"));
+	CU_ASSERT_PTR_NOT_NULL(option_value(argv, "-chardev", "file,id=port2,path=/proc/self/fd/9"));
 	CU_ASSERT_PTR_NOT_NULL(option_value(argv, "-accel", "tcg"));
 	guest_argv_free(argv);
+}
+
+/* What a use of the guest asks for, and what it does not, changes nothing about the devices of a machine that is saved. */
+static void machine_that_is_saved(void)
+{
+	const struct guest_port out[] = { { "out", -1, false }, { "err", 9, false } }, channel[] = { { "channel", 7, true } };
+	const struct guest_options uses[] = {
+		{ .share = "/s", .console = "/c", .shell_fd = -1 },
+		{ .share = "/runs", .console = "/c", .shell_fd = 5, .ports = channel, .n_ports = 1 },
+		{ .share = "/runs", .extra_share = "/x", .console = "/c", .shell_fd = -1, .ports = out, .n_ports = 2 },
+	};
+	char *devices[3] = { NULL };
+
+	for (size_t i = 0; i < 3; i++) {
+		const struct guest_machine m = {
+			.kind = i ? GUEST_RESTORED : GUEST_TO_SAVE, .memory_file = "/a,b/ram", .qmp_fd = 3, .control_fd = 4
+		};
+		struct guest_options o = uses[i];
+		char **argv = NULL;
+		struct error e;
+		size_t len;
+		FILE *f = open_memstream(&devices[i], &len);
+
+		o.kernel = &kernel;
+		o.accel = "tcg";
+		o.boot_file = "b";
+		CU_ASSERT_EQUAL_FATAL(guest_argv(&o, &m, &argv, &e), 0);
+		for (size_t k = 0; argv[k]; k++)
+			if (k && (strcmp(argv[k - 1], "-device") == 0 || strcmp(argv[k - 1], "-serial") == 0))
+				fprintf(f, "%s\n", argv[k]);
+		fclose(f);
+		ROW_ASSERT(strcmp(devices[i], devices[0]) == 0, "use %zu has\n%s and not\n%s", i, devices[i], devices[0]);
+		/* Only the one that is saved writes to the file. */
+		CU_ASSERT_PTR_NOT_NULL(option_value(argv, "-object",
+						    i ? "memory-backend-file,id=memory,mem-path=/a,,b/ram,size=768M,share=off"
+						      : "memory-backend-file,id=memory,mem-path=/a,,b/ram,size=768M,share=on"));
+		CU_ASSERT_EQUAL(option_value(argv, "-incoming", "defer") != NULL, i > 0);
+		guest_argv_free(argv);
+	}
+	for (size_t i = 0; i < 3; i++)
+		free(devices[i]);
 }
 
 static void boot_file(void)
@@ -92,6 +134,7 @@ static void accelerators(void)
 
 static const struct test_case cases[] = {
 	{ "command line", command_line },
+	{ "machine that is saved", machine_that_is_saved },
 	{ "boot file", boot_file },
 	{ "accelerators", accelerators },
 };

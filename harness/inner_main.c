@@ -3,10 +3,13 @@
  * The programs inside a guest:
  *   qpdrill-inner RUNDIR CHANNEL      runs cases for the controller outside (executor.h)
  *   qpdrill-inner --lane COMMAND...   runs a command while two linked rxe devices are up
+ *   qpdrill-inner --keep-lanes N FILE brings lanes up, writes down for another process what they are, and leaves them
+ * (guest_saved.h)
  */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,6 +58,23 @@ static int with_lane(char **argv, struct error *e)
 	return rc;
 }
 
+static int keep_lanes(int n, const char *path, struct error *e)
+{
+	struct journal *journal = NULL;
+	struct lab *lab = NULL;
+	struct lab_lane lane;
+	int rc = journal_open(&journal, e);
+
+	if (rc == 0)
+		rc = lab_rxe.open(NULL, journal, &lab, e);
+	for (int i = 0; rc == 0 && i < n; i++) {
+		rc = lab->ops->lane_up(lab, i, &lane, e);
+		if (rc == 0)
+			rc = lab->ops->lane_wire(lab, i, &lane, e);
+	}
+	return rc ? rc : lab->ops->keep(lab, n, path, e);
+}
+
 int main(int argc, char **argv)
 {
 	struct error e = { "" };
@@ -64,10 +84,13 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	if (argc > 2 && strcmp(argv[1], "--lane") == 0) {
 		rc = with_lane(argv + 2, &e);
+	} else if (argc == 4 && strcmp(argv[1], "--keep-lanes") == 0) {
+		rc = keep_lanes((int)strtol(argv[2], NULL, 10), argv[3], &e);
 	} else if (argc == 3) {
 		rc = executor_inner(argv[1], argv[2], &e);
 	} else {
 		fputs("usage: qpdrill-inner RUNDIR CHANNEL\n       qpdrill-inner --lane COMMAND...\n"
+		      "       qpdrill-inner --keep-lanes N FILE\n"
 		      "The part of qpdrill that works inside its guest; not meant to be started by hand.\n",
 		      stderr);
 		return 2;

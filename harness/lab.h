@@ -44,6 +44,11 @@ struct lab_ops {
 	/* A second pair of devices of a lane that is up, linked by nothing but the wire between `far`: made when first asked for,
 	 * the same ever after. NULL: this lab has no place for a wire. */
 	int (*lane_wire)(struct lab *lab, int lane, struct lab_lane *ret, struct error *e);
+	/* Writes to a file what another process of this kernel needs to take over lanes 0 to n - 1 (with their places for a wire,
+	 * where those are up too) as they are; this one is then not to close the lab. adopt: what that other process opens it with.
+	 */
+	int (*keep)(struct lab *lab, int n, const char *path, struct error *e);
+	int (*adopt)(sd_event *loop, struct journal *journal, const char *path, struct lab **ret, struct error *e);
 	int (*set_mtu)(struct lab *lab, const struct lab_lane *lane, int mtu, struct error *e);
 	/* One command of ip, tc or rdma ("tc", "qdisc replace dev X root netem loss 5%"): ret_out (may be NULL) is the parsed JSON
 	 * answer or null. For faults and residue. */

@@ -48,9 +48,10 @@ struct lab_rxe {
 	struct lab lab;
 	struct journal *journal;
 	struct lab_tool *tool[NUM_TOOLS];
-	bool rdma_stale; /* devices came or went since rdma started */
-	unsigned token;  /* 16 bits: in names and MAC addresses */
-	int net;         /* second byte of the addresses: 10.net.lane.0/30 */
+	bool rdma_stale;     /* devices came or went since rdma started */
+	unsigned token;      /* 16 bits: in names and MAC addresses */
+	int net;             /* second byte of the addresses: 10.net.lane.0/30 */
+	int kept[NUM_KINDS]; /* so many lanes were up before this process: they are taken as they are */
 	struct lane lanes[MAX_LANES][NUM_KINDS];
 };
 
@@ -365,6 +366,8 @@ static int make_links(struct lab_rxe *r, struct lane *s, struct error *e)
 	char mac[2][24];
 	int rc;
 
+	if (s->lane < r->kept[s->kind])
+		return 0;
 	for (int i = 0; i < 2; i++)
 		snprintf(mac[i], sizeof mac[i], "02:71:%02x:%02x:%02x:%02x", r->token >> 8, r->token & 0xff, s->lane & 0xff,
 			 host_of(s, i));
@@ -489,6 +492,33 @@ static int rxe_lane_wire(struct lab *lab, int lane, struct lab_lane *ret, struct
 	return rc;
 }
 
+/* Everything else about a lane follows from these. */
+static int rxe_keep(struct lab *lab, int n, const char *path, struct error *e)
+{
+	const struct lab_rxe *r = rxe_of(lab);
+	json_t *kept = json_pack("{s:i,s:i,s:i,s:i}", "token", (int)r->token, "net", r->net, "lanes", n, "wires",
+				 n > 0 && r->lanes[n - 1][KIND_WIRE].used ? n : 0);
+	int rc = kept ? json_save(path, kept, e) : error_set(e, -ENOMEM, "out of memory");
+
+	json_decref(kept);
+	return rc;
+}
+
+static int take_kept(struct lab_rxe *r, const char *path, struct error *e)
+{
+	json_t *kept = NULL;
+	int rc = json_load(path, &kept, e);
+
+	if (rc < 0)
+		return rc;
+	r->token = (unsigned)json_int(kept, "token", 0);
+	r->net = (int)json_int(kept, "net", 0);
+	r->kept[KIND_DIRECT] = (int)json_int(kept, "lanes", 0);
+	r->kept[KIND_WIRE] = (int)json_int(kept, "wires", 0);
+	json_decref(kept);
+	return 0;
+}
+
 static int rxe_set_mtu(struct lab *lab, const struct lab_lane *lane, int mtu, struct error *e)
 {
 	int rc = 0;
@@ -533,13 +563,12 @@ static void rxe_close(struct lab *lab)
 	free(r);
 }
 
-static int rxe_open(sd_event *loop, struct journal *journal, struct lab **ret, struct error *e)
+static int open_lab(struct journal *journal, const char *kept, struct lab **ret, struct error *e)
 {
 	struct lab_rxe *r = calloc(1, sizeof *r);
 	uint16_t token = 0;
 	int rc = 0;
 
-	(void)loop;
 	if (!r)
 		return error_set(e, -ENOMEM, "out of memory");
 	r->lab.ops = &lab_rxe;
@@ -551,7 +580,7 @@ static int rxe_open(sd_event *loop, struct journal *journal, struct lab **ret, s
 		rc = lab_tool_new(tool_names[i], &r->tool[i], e);
 	/* rdma finds nothing to talk to before the modules are there; ip does. */
 	if (rc == 0)
-		rc = choose_net(r, e);
+		rc = kept ? take_kept(r, kept, e) : choose_net(r, e);
 	await_modules();
 	if (rc == 0)
 		rc = load_modules(e);
@@ -565,6 +594,18 @@ static int rxe_open(sd_event *loop, struct journal *journal, struct lab **ret, s
 	return 0;
 }
 
+static int rxe_open(sd_event *loop, struct journal *journal, struct lab **ret, struct error *e)
+{
+	(void)loop;
+	return open_lab(journal, NULL, ret, e);
+}
+
+static int rxe_adopt(sd_event *loop, struct journal *journal, const char *path, struct lab **ret, struct error *e)
+{
+	(void)loop;
+	return open_lab(journal, path, ret, e);
+}
+
 const struct lab_ops lab_rxe = {
 	.name = "rxe",
 	.help = "two rxe devices on a veth pair in the running kernel",
@@ -572,6 +613,8 @@ const struct lab_ops lab_rxe = {
 	.open = rxe_open,
 	.lane_up = rxe_lane_up,
 	.lane_wire = rxe_lane_wire,
+	.keep = rxe_keep,
+	.adopt = rxe_adopt,
 	.set_mtu = rxe_set_mtu,
 	.command = rxe_command,
 	.snapshot = rxe_snapshot,

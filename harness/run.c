@@ -391,6 +391,7 @@ static int execute(struct run *r, struct error *e)
 		.rdma_core = o->rdma_core,
 		.accel = o->accel,
 		.keep = o->keep,
+		.cold = o->cold,
 		.verbose = o->verbose,
 		.stop = &r->stop,
 		.lanes = 1,

@@ -130,7 +130,7 @@ struct run_options {
 	const char *provider; /* "rxe" */
 	uint64_t seed;
 	unsigned repeat;
-	bool strict, keep, fail_fast, quiet, verbose, colour;
+	bool strict, keep, cold, fail_fast, quiet, verbose, colour;
 	const json_t *command;      /* array: how it was called */
 	const char *repeat_command; /* what calls the same run again */
 	/* For tests; NULL: the one that `lab` names, and run_judge. */
