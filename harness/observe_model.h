@@ -329,6 +329,9 @@ struct m_match {
 };
 /* The entry by which `device` excuses the specification's value: seen ones first; *ret_seen tells. NULL: none. */
 const json_t *m_profile_excuse(const struct model *m, const struct m_match *what, const char *device, bool *ret_seen);
+/* A fault's arguments have all that an entry's `with` asks for: `KEY`, `KEY=VALUE`, `KEY.KEY=VALUE`; VALUE a text, a number, N..M.
+ */
+bool m_profile_has_arguments(const json_t *args, const json_t *with);
 bool m_profile_applies(const struct model *m, const json_t *entry, const struct m_match *what);
 /* An entry excused something, or the device did what the specification says where it applied. */
 void m_profile_used(struct model *m, const json_t *entry, int step);

@@ -63,7 +63,7 @@ static const struct field when_fields[] = {
 	{ .key = "type", .kind = VALUE_NAME, .names = &names_qp_type },
 	{ .key = "detection", .kind = VALUE_ENUM, .values = detections },
 	{ .key = "fault", .kind = VALUE_TEXT },
-	{ .key = "with", .kind = VALUE_TEXT },                      /* an argument that the fault was given */
+	{ .key = "with", .kind = VALUE_TEXTS },                     /* arguments that the fault was given, all of them */
 	{ .key = "psn", .kind = VALUE_ENUM, .values = psn_halves }, /* where the QP's own sq_psn lies */
 	{ .key = "lkey", .kind = VALUE_ENUM, .values = wrong_keys },
 	{ .key = "rkey", .kind = VALUE_ENUM, .values = wrong_keys },

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "observe_model.h"
 
+#include <stdlib.h>
+
 #include "attr.h"
 #include "json.h"
 
@@ -31,42 +33,79 @@ static const char *role_of(const struct model *m, size_t qp, unsigned life)
 	return "responder";
 }
 
-/* `behind`: the argument was given. `forge.psn=+100`: and in that map this key has this value. */
+/* `+100`, `drop`: this text or number. `0x64..0x7f`: a number of this range. */
+static bool value_is(const json_t *value, const char *want)
+{
+	const char *dots = strstr(want, "..");
+	char *end = NULL;
+	long long first, last;
+
+	if (json_is_string(value) && !dots)
+		return !strcmp(json_string_value(value), want);
+	if (!json_is_integer(value))
+		return false;
+	first = last = strtoll(want, &end, 0);
+	if (dots && end == dots)
+		last = strtoll(dots + 2, &end, 0);
+	return !*end && json_integer_value(value) >= first && json_integer_value(value) <= last;
+}
+
+/* `behind`: the argument was given. `action=forge`: with this value. `forge.psn=+100`: in that map this key has this value. */
 static bool has_argument(const json_t *args, const char *with)
 {
-	size_t len = strcspn(with, "."), key_len = with[len] ? strcspn(with + len + 1, "=") : 0;
-	const char *name, *key;
-	json_t *value, *member;
+	size_t len = strcspn(with, "=");
+	const char *dot = memchr(with, '.', len), *key = dot ? dot + 1 : with;
+	size_t key_len = (size_t)(with + len - key);
+	const json_t *map = args;
+	const char *name;
+	json_t *value;
 
-	json_object_foreach((json_t *)args, name, value) {
-		if (strlen(name) != len || memcmp(name, with, len))
-			continue;
-		if (!with[len])
-			return true;
-		json_object_foreach(value, key, member) {
-			const char *want = with + len + 1 + key_len;
-
-			if (strlen(key) == key_len && !memcmp(key, with + len + 1, key_len) && *want == '=' &&
-			    json_is_string(member) && !strcmp(json_string_value(member), want + 1))
-				return true;
-		}
+	if (dot) {
+		map = NULL;
+		json_object_foreach((json_t *)args, name, value)
+			if (strlen(name) == (size_t)(dot - with) && !memcmp(name, with, strlen(name)))
+				map = value;
 	}
+	json_object_foreach((json_t *)map, name, value)
+		if (strlen(name) == key_len && !memcmp(name, key, key_len))
+			return !with[len] || value_is(value, with + len + 1);
 	return false;
 }
 
-/* One fault that reaches the QP has all that is asked of it. */
+bool m_profile_has_arguments(const json_t *args, const json_t *with)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(with, i, one)
+		if (!has_argument(args, json_string_value(one)))
+			return false;
+	return true;
+}
+
+static bool any_fault_reaches(const struct model *m, const struct m_match *what)
+{
+	for (size_t i = 0; i < m->faults.n; i++)
+		if (m->faults.v[i].injected && m->faults.v[i].rec <= what->rec && m_fault_reaches(m, &m->faults.v[i], what->qp))
+			return true;
+	return false;
+}
+
+/* One fault that reaches the QP has all that is asked of it; `none`: there is no such fault. */
 static bool fault_is(const struct model *m, const struct m_match *what, const json_t *when)
 {
-	const char *with = json_str(when, "with");
+	const json_t *with = json_object_get(when, "with");
 
 	if (!json_str(when, "fault") && !json_str(when, "detection") && !with)
 		return true;
+	if (json_str(when, "fault") && !strcmp(json_str(when, "fault"), "none"))
+		return !any_fault_reaches(m, what);
 	for (size_t i = 0; i < m->faults.n; i++) {
 		const struct m_fault *f = &m->faults.v[i];
 		const json_t *args = json_object_get(m->insts.v[f->inst].plan, "args");
 
 		if (f->injected && f->rec <= what->rec && m_fault_reaches(m, f, what->qp) && is(when, "fault", f->name) &&
-		    is(when, "detection", f->detection) && (!with || has_argument(args, with)))
+		    is(when, "detection", f->detection) && m_profile_has_arguments(args, with))
 			return true;
 	}
 	return false;

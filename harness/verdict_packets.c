@@ -237,6 +237,15 @@ static void silences(struct judge *j, const struct flow *f)
 	}
 }
 
+/* An answer to what was not sent yet is none. */
+static bool was_sent(const struct flow *f, size_t before, int64_t psn)
+{
+	for (size_t i = 0; i < before; i++)
+		if (is_request(f, f->p[i].p) && f->p[i].p->psn <= psn && f->p[i].p->psn + f->p[i].p->count > psn)
+			return true;
+	return false;
+}
+
 static const struct m_packet *sent_again(const struct flow *f, size_t after, int64_t psn)
 {
 	for (size_t i = after + 1; i < f->n; i++)
@@ -253,7 +262,7 @@ static void rnr_waits(struct judge *j, const struct flow *f)
 
 		if (!is_answer(f, nak) || nak->syndrome < 0 || (nak->syndrome & AETH_KIND_MASK) != RNR_NAK_BITS)
 			continue;
-		p = sent_again(f, i, nak->psn);
+		p = was_sent(f, i, nak->psn) ? sent_again(f, i, nak->psn) : NULL;
 		wait = timer_rnr_ns((unsigned)nak->syndrome & AETH_VALUE_MASK);
 		if (p && p->t - nak->t < wait) {
 			too_soon(j, f, p, p->t - nak->t, wait, "the RNR NAK's timer");
