@@ -9,6 +9,8 @@
 #include "plan.h"
 #include "units.h"
 
+#define AETH_NAK_SEQUENCE 0x60
+
 struct timing {
 	const struct m_comp *c;
 	const struct m_post *p;
@@ -120,6 +122,26 @@ static const struct m_packet *shown_start(const struct judge *j, const struct ti
 			return NULL;
 	}
 	return first;
+}
+
+/* How many of its retries an answer may have asked for at once, so that no timer ran out for them: a sequence NAK asks for one, and
+ * of a READ whose answer breaks off any. */
+static uint64_t prompted(const struct judge *j, const struct timing *t)
+{
+	unsigned life = m_connection_of(j->m, t->c->qp, t->c->qp_life);
+	uint64_t turns = (uint64_t)json_int(t->attr, "retry_cnt", 0) + 1, n = 0;
+
+	for (size_t i = 0; life && i < j->m->packets.n; i++) {
+		const struct m_packet *p = &j->m->packets.v[i];
+
+		if (p->qp == t->c->qp || p->qp == M_NONE || p->life != life || strcmp(p->pair, j->m->qps.v[t->c->qp].pair) ||
+		    p->t < t->p->t || p->t > t->c->t || !strcmp(p->fate, "eaten") || !strcmp(p->fate, "kept"))
+			continue;
+		if (!strcmp(p->class_, "read_response"))
+			return turns;
+		n += !strcmp(p->class_, "nak") && p->syndrome == AETH_NAK_SEQUENCE;
+	}
+	return n < turns ? n : turns;
 }
 
 /* How much earlier than it came by a packet may have been sent, on this machine. */
@@ -241,6 +263,8 @@ static void first_error(struct judge *j, const struct m_comp *c)
 			  (long long)json_int(t.attr, "timeout", 0), (long long)json_int(t.attr, "rnr_retry", 0));
 		return;
 	}
+	if (t.detection == DETECTION_SILENT)
+		t.w.low_ns = above(t.w.low_ns, prompted(j, &t) * timer_ack_ns((unsigned)json_int(t.attr, "timeout", 0)));
 	apply_profile(j, &t);
 	report(j, &t);
 }
