@@ -82,6 +82,17 @@ $(BUILD)/commit:
 	@mkdir -p $(@D)
 	@echo '$(QD_BUILD)' >$@
 
+# How links are made, in short: a saved guest has them in its memory, and belongs to one way of making them.
+QD_LINKS := $(shell cat $(filter-out %_test.c,$(sort $(wildcard harness/lab*.[ch]))) harness/inner_main.c | sha256sum | cut -c1-16)
+$(BUILD)/obj/harness/guest_saved.o: private override CPPFLAGS += -DQD_LINKS='"$(QD_LINKS)"'
+$(BUILD)/obj/harness/guest_saved.o: $(BUILD)/links
+ifneq ($(QD_LINKS),$(shell cat $(BUILD)/links 2>/dev/null))
+.PHONY: $(BUILD)/links
+endif
+$(BUILD)/links:
+	@mkdir -p $(@D)
+	@echo '$(QD_LINKS)' >$@
+
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/packages
 	$(call say,CC,$<)
 	@mkdir -p $(@D)

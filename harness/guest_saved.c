@@ -24,8 +24,12 @@
 #include "sha256.h"
 #include "units.h"
 
-#define SCHEMA 1
-#define KEEP 4
+#ifndef QD_LINKS
+#define QD_LINKS ""
+#endif
+
+#define SCHEMA 2
+#define KEEP 6
 #define ROOM_BYTES (1ULL << 30)
 #define MAKE_TIMEOUT_NS (90 * NSEC_PER_SEC)
 #define RESTORE_TIMEOUT_NS (20 * NSEC_PER_SEC)
@@ -147,10 +151,9 @@ static int make_key(const struct guest_saved_options *o, char hex[SHA256_HEX], s
 		close(fd);
 	if (!f)
 		return error_set(e, -ENOMEM, "out of memory");
-	fprintf(f, "schema %d\nmachine %s\nkernel %s\nlanes %d\n", SCHEMA, boot, o->kernel->key, o->lanes);
+	fprintf(f, "schema %d\nmachine %s\nkernel %s\nlanes %d %s\n", SCHEMA, boot, o->kernel->key, o->lanes,
+		o->lanes > 0 ? QD_LINKS : "");
 	key_file(f, "initrd", o->kernel->initrd);
-	if (o->lanes > 0)
-		key_file(f, "inner", o->inner);
 	int rc = key_machine(f, o, e);
 
 	if (fclose(f) != 0 && rc == 0)
@@ -442,8 +445,7 @@ static int find_or_make(const struct guest_saved_options *o, const char *saved, 
 	else if (access(dir, F_OK) == 0)
 		rc = check(dir, e);
 	else {
-		log_info("guest: booting one to save (%s, once for this machine's boot, QEMU, kernel and build)",
-			 o->kernel->release);
+		log_info("guest: booting one to save (%s, once for this machine's boot, QEMU and kernel)", o->kernel->release);
 		prune(saved);
 		rc = make(o, saved, dir, e);
 		if (rc == 0)

@@ -5,9 +5,9 @@
  * said then; clock, random numbers and boot id are renewed).
  *
  * CACHE/saved/KEY/{ram,state,stamp.json}. KEY is a digest of all that the memory depends on: QEMU, its command line, accelerator,
- * kernel and initramfs, the program that makes the links and their number, and this boot of this machine, whose time stamp counter
- * the guest's clock was set by. A folder is made under another name and renamed when whole; the few used last are kept. What is
- * not as it was written is not restored, but removed.
+ * kernel and initramfs, the sources that say how links are made and their number, and this boot of this machine, whose time stamp
+ * counter the guest's clock was set by. A folder is made under another name and renamed when whole; the few used last are kept.
+ * What is not as it was written is not restored, but removed.
  */
 #ifndef QD_GUEST_SAVED_H
 #define QD_GUEST_SAVED_H

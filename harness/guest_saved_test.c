@@ -116,10 +116,12 @@ static void few_are_kept_and_no_half_ones(void)
 	put_folder("c", 300);
 	put_folder("d", 400);
 	put_folder("b", 200);
+	put_folder("y", 20);
+	put_folder("z", 10);
 	put_folder("tmp.1234", 900);
 	CU_ASSERT_PTR_NULL(find());
 	list(names, sizeof names);
-	CU_ASSERT_STRING_EQUAL(names, "c d e lock ");
+	CU_ASSERT_STRING_EQUAL(names, "a b c d e lock ");
 }
 
 static const struct test_case cases[] = {
