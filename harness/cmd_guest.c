@@ -25,8 +25,9 @@
 
 #define EXIT_GUEST_LOST 125
 #define BOOT_FILE "boot.txt"
+#define REGISTERS "registers.txt"
 
-enum key { KEY_KERNEL = 256, KEY_MODULES, KEY_ACCEL, KEY_RUN, KEY_SHARE, KEY_LANE, KEY_COLD, KEY_UPDATE };
+enum key { KEY_KERNEL = 256, KEY_MODULES, KEY_ACCEL, KEY_RUN, KEY_SHARE, KEY_LANE, KEY_COLD, KEY_DEADLINE, KEY_UPDATE };
 
 static const struct argp_option options[] = {
 	{ "kernel", KEY_KERNEL, "IMAGE", 0, "boot this kernel", 0 },
@@ -36,6 +37,7 @@ static const struct argp_option options[] = {
 	{ "share", KEY_SHARE, "DIR", 0, "a folder that the guest may write to, at the same path", 0 },
 	{ "lane", KEY_LANE, NULL, 0, "with two linked RDMA devices (qd0a-..., qd0b-...)", 0 },
 	{ "cold", KEY_COLD, NULL, 0, "run: boot it, whether a saved one is there or not", 0 },
+	{ "deadline", KEY_DEADLINE, "TIME", 0, "run: end the guest when the command has not ended by then (3600s)", 0 },
 	{ "update", KEY_UPDATE, NULL, 0, "prepare: look for a newer distribution kernel", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
@@ -44,6 +46,7 @@ struct input {
 	const char *verb, *kernel, *modules, *accel, *run_dir, *share;
 	char **command;
 	int n_command;
+	uint64_t deadline_ns; /* from the guest's start */
 	bool lane, cold, update;
 };
 
@@ -69,6 +72,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_LANE:
 		in->lane = true;
+		break;
+	case KEY_DEADLINE:
+		if (units_parse_duration(arg, &in->deadline_ns) < 0 || in->deadline_ns == 0)
+			argp_error(state, "--deadline: '%s' is no time (90s)", arg);
 		break;
 	case KEY_COLD:
 		in->cold = true;
@@ -128,7 +135,7 @@ static int session_open(struct session *s, const struct input *in, struct error 
 
 static void session_close(struct session *s)
 {
-	static const char *const names[] = { BOOT_FILE, "console.log" };
+	static const char *const names[] = { BOOT_FILE, REGISTERS, "console.log" };
 	char path[PATH_MAX + 32];
 
 	for (size_t i = 0; s->dir[0] && i < sizeof names / sizeof names[0]; i++) {
@@ -201,16 +208,20 @@ static bool relay_one(struct relay *r, int which)
 	return true;
 }
 
-/* Passes on what comes until the status has come or the guest is gone. */
-static int relay_all(struct relay *r)
+/* Passes on what comes until the status has come, the guest is gone (-EIO) or the time is up (-ETIMEDOUT). */
+static int relay_all(struct relay *r, uint64_t end_ns)
 {
-	bool ended = false;
+	bool ended = false, late = false;
 
 	for (int i = 0; i < FROM_END; i++)
 		fcntl(r->from[i].fd, F_SETFL, O_NONBLOCK);
-	while (!ended && !r->broken && !memchr(r->rc, '\n', r->rc_len)) {
-		if (poll(r->from, NUM_FROM, -1) < 0 && errno != EINTR)
+	while (!ended && !late && !r->broken && !memchr(r->rc, '\n', r->rc_len)) {
+		uint64_t now = now_ns(), left_ms = now < end_ns ? (end_ns - now) / NSEC_PER_MSEC + 1 : 0;
+		int n = poll(r->from, NUM_FROM, left_ms < INT_MAX ? (int)left_ms : INT_MAX);
+
+		if (n < 0 && errno != EINTR)
 			break;
+		late = n == 0 && left_ms < INT_MAX;
 		for (int i = 0; i < FROM_END; i++)
 			if (r->from[i].revents)
 				relay_one(r, i);
@@ -219,7 +230,34 @@ static int relay_all(struct relay *r)
 	for (int i = 0; i < FROM_END; i++)
 		while (!r->broken && relay_one(r, i))
 			;
-	return memchr(r->rc, '\n', r->rc_len) ? (int)strtol(r->rc, NULL, 10) & 0xff : -EIO;
+	return memchr(r->rc, '\n', r->rc_len) ? (int)strtol(r->rc, NULL, 10) & 0xff : late ? -ETIMEDOUT : -EIO;
+}
+
+static void print_file(const char *path, size_t max_lines)
+{
+	json_t *tail = guest_console_tail(path, max_lines), *line;
+	size_t i;
+
+	json_array_foreach(tail, i, line)
+		fprintf(stderr, "    %s\n", json_string_value(line));
+	json_decref(tail);
+}
+
+static void tell_end(const struct input *in, struct guest *g, int why, const char *dir, const char *console)
+{
+	char path[PATH_MAX + 32], limit[32];
+
+	if (why != -ETIMEDOUT) {
+		log_error("the guest ended before the command did; its console's last lines:");
+		print_file(console, 40);
+		return;
+	}
+	snprintf(path, sizeof path, "%s/" REGISTERS, dir);
+	guest_look(g, path);
+	log_error("the command has not ended within %s (--deadline); what the guest's kernel says, and its processors:",
+		  units_format_ns(in->deadline_ns, limit, sizeof limit));
+	print_file(console, 200);
+	print_file(path, 80);
 }
 
 static int run_in_guest(const struct input *in, struct session *s, struct error *e)
@@ -271,18 +309,11 @@ static int run_in_guest(const struct input *in, struct session *s, struct error 
 		.from = { { g.proc.out, POLLIN, 0 }, { err[0], POLLIN, 0 }, { status[0], POLLIN, 0 }, { g.proc.pidfd, POLLIN, 0 } }
 	};
 
-	rc = relay_all(&r);
+	rc = relay_all(&r, now_ns() + in->deadline_ns);
+	if (rc < 0)
+		tell_end(in, &g, rc, s->dir, console);
 	guest_stop(&g);
-	if (rc < 0) {
-		json_t *tail = guest_console_tail(console, 40), *line;
-		size_t i;
-
-		log_error("the guest ended before the command did; its console's last lines:");
-		json_array_foreach(tail, i, line)
-			fprintf(stderr, "    %s\n", json_string_value(line));
-		json_decref(tail);
-		rc = EXIT_GUEST_LOST;
-	}
+	rc = rc < 0 ? EXIT_GUEST_LOST : rc;
 close_pipes:
 	for (int i = 0; i < 2; i++) {
 		if (err[i] >= 0)
@@ -387,7 +418,7 @@ int cmd_guest(int argc, char **argv)
 		       "guest was lost); a single "
 		       "word is a line for bash. prepare: puts its kernel into the cache.",
 	};
-	struct input in = { .accel = "auto" };
+	struct input in = { .accel = "auto", .deadline_ns = 3600 * NSEC_PER_SEC };
 	struct session s = { .dir = "" };
 	struct error e = { "" };
 	int rc;

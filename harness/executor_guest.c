@@ -324,16 +324,27 @@ static bool inner_ended(const struct outer *x)
 	return found;
 }
 
+static void look(struct outer *x)
+{
+	char path[PATH_MAX + 32];
+
+	snprintf(path, sizeof path, "%s/registers-%d.txt", x->run_dir, x->boot);
+	guest_look(&x->guest, path);
+}
+
 static int guest_is_lost(struct outer *x, size_t i, int rc, struct error *e)
 {
 	char text[160];
 	int status = proc_poll(&x->guest.proc) ? x->guest.proc.status : -1;
 
-	if (rc == -ETIMEDOUT)
-		snprintf(text, sizeof text, "no answer within %llu s (the case's time and %llu s more); it was ended",
+	if (rc == -ETIMEDOUT && status < 0) {
+		look(x);
+		snprintf(text, sizeof text,
+			 "no answer within %llu s (the case's time and %llu s more); its kernel was asked what it does, and it was "
+			 "ended",
 			 (unsigned long long)((x->queue->cases[i].budget_ns + CASE_MARGIN_NS) / NSEC_PER_SEC),
 			 CASE_MARGIN_NS / NSEC_PER_SEC);
-	else if (status > 0 && WIFSIGNALED(status))
+	} else if (status > 0 && WIFSIGNALED(status))
 		snprintf(text, sizeof text, "its QEMU was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (status > 0)
 		snprintf(text, sizeof text, "its QEMU ended with status %d", WEXITSTATUS(status));

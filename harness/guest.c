@@ -23,7 +23,7 @@
 /* Boot at half the time of the defaults under emulation: the TSC is believed instead of calibrated, self-tests are left out. */
 #define CMDLINE_COMMON                                                                                                             \
 	"console=ttyS0 loglevel=5 panic=-1 mitigations=off cryptomgr.notests init_on_alloc=0 random.trust_cpu=on audit=0 "         \
-	"apparmor=0"
+	"apparmor=0 unknown_nmi_panic"
 #define CMDLINE_TCG " tsc=reliable clocksource=tsc lpj=10000000 no_timer_check"
 
 #define TSC_MEASURE_NS (10 * NSEC_PER_MSEC)

@@ -93,8 +93,14 @@ int guest_spawn(const struct guest_options *o, enum guest_kind kind, const char 
 		struct guest *ret, struct error *e);
 /* Restores o->saved, or boots where there is none or it does not come up (which is logged, and the file removed). */
 int guest_start(const struct guest_options *o, struct journal *journal, struct guest *ret, struct error *e);
+/* The next line on its control port is to be this one. */
+int guest_await_word(const struct guest *g, const char *word, uint64_t end_ns, struct error *e);
 /* Ends it at once. Safe on one that has ended or never began. */
 void guest_stop(struct guest *g);
+
+/* It seems to hang: has its kernel say on the console what it does - a panic, where it does not even do that - and writes the
+ * registers of its processors to the file. Takes a few seconds at most; the guest is not to be used after. */
+void guest_look(struct guest *g, const char *path);
 
 /* What the guest runs once it is up; guest_boot.h says how that is written down. */
 struct guest_boot {

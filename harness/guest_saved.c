@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,32 +206,6 @@ static int check(const char *dir, struct error *e)
 
 /* ---- the words on its control port ---- */
 
-static int await_word(int fd, const char *word, uint64_t end_ns, struct error *e)
-{
-	char line[64];
-	size_t len = 0;
-
-	for (;;) {
-		struct pollfd p = { .fd = fd, .events = POLLIN };
-		uint64_t now = now_ns();
-
-		if (now >= end_ns)
-			return error_set(e, -ETIMEDOUT, "the guest did not say '%s'", word);
-		if (poll(&p, 1, (int)((end_ns - now) / NSEC_PER_MSEC) + 1) <= 0)
-			continue;
-		ssize_t n = read(fd, line + len, sizeof line - 1 - len);
-
-		if (n <= 0)
-			return error_set(e, -EPIPE, "QEMU ended before the guest said '%s'", word);
-		len += (size_t)n;
-		line[len] = '\0';
-		if (!strchr(line, '\n'))
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		return strcmp(line, word) == 0 ? 0 : error_set(e, -EIO, "the guest said '%s' and not '%s'", line, word);
-	}
-}
-
 static int say_run(int fd, const char *boot_file, struct error *e)
 {
 	unsigned char seed[GUEST_BOOT_SEED_BYTES];
@@ -313,7 +286,7 @@ static int boot_and_save(const struct guest_saved_options *o, const char *dir, s
 		close(log_fd);
 	if (rc < 0)
 		return rc;
-	rc = await_word(g.control, "prepared 0", end_ns, e);
+	rc = guest_await_word(&g, "prepared 0", end_ns, e);
 	if (rc == 0)
 		rc = save(&g, dir, end_ns, e);
 	guest_stop(&g);
@@ -514,7 +487,7 @@ int guest_saved_restore(struct guest_saved *s, const struct guest_options *o, st
 	if (rc == 0)
 		rc = say_run(g.control, o->boot_file, e);
 	if (rc == 0)
-		rc = await_word(g.control, "running", end_ns, e);
+		rc = guest_await_word(&g, "running", end_ns, e);
 	if (rc == 0)
 		*ret = g;
 	else

@@ -86,6 +86,15 @@ dead_guest_is_told() {
 	verdict 'guest run tells of a guest that died' $?
 }
 
+hung_guest_is_asked_what_it_does() {
+	"$qpdrill" guest run --deadline 8s 'sleep 1000' >"$work/out" 2>"$work/err"
+	[ $? -eq 125 ] && grep -q 'has not ended within 8' "$work/err" && grep -q 'Show Blocked State' "$work/err" && grep -q 'RIP=' "$work/err"
+	verdict 'guest run ends at its deadline and tells what the guest did' $?
+	"$qpdrill" guest run --cold --deadline 25s 'sleep 1000' >"$work/out" 2>"$work/err"
+	[ $? -eq 125 ] && grep -q 'NMI: Not continuing' "$work/err" && grep -q 'RIP=' "$work/err"
+	verdict 'so does one that was not restored' $?
+}
+
 # In the third of five cases the kernel crashes.
 crash_is_the_finding_of_its_case() {
 	local run status
@@ -297,6 +306,7 @@ two_runs_save_at_once
 other_initramfs_is_another_guest
 killed_while_saving
 dead_guest_is_told
+hung_guest_is_asked_what_it_does
 crash_is_the_finding_of_its_case
 killed_controller_leaves_nothing
 killed_guest_is_an_error_of_nobody_else
