@@ -274,14 +274,36 @@ static bool hello_is_here(void *user)
 	return w->hello || w->ended;
 }
 
+/* The wire of the case before may have died or stuck since, and that is nothing of this one. */
+static void end_unless_well(struct case_run *r)
+{
+	struct ctl_wire *w = r->c->wire;
+	struct request q = { .rc = 0 };
+	json_t *req = json_pack("{s:s}", "op", "clock");
+
+	w->end_noted = true;
+	if (!w->ended && !proc_poll(&w->proc) && !wire_send(w, &q, req)) {
+		case_wait(r, is_answered, &q, now_ns() + ANSWER_NS);
+		DL_DELETE(w->pending, &q);
+	}
+	json_decref(req);
+	json_decref(q.reply);
+	if (q.done && !q.rc) {
+		w->end_noted = false;
+		return;
+	}
+	log_debug("the wire of the case before is gone: another one is started");
+	wire_end(r->c, SIGKILL, 0);
+}
+
 static int start(struct case_run *r, struct error *e)
 {
 	struct controller *c = r->c;
 	char why[64];
 	int rc;
 
-	if (c->wire && c->wire->ended)
-		wire_end(c, SIGKILL, 0);
+	if (c->wire)
+		end_unless_well(r);
 	if (!c->wire) {
 		rc = spawn(c, e);
 		if (rc)

@@ -271,6 +271,36 @@ static void its_end_is_the_end_of_the_case(void)
 	}
 }
 
+/* Whatever happened to it since the case before: this one has another, and nothing on record of the old one's end. */
+static void its_end_between_cases_is_nobodys(void)
+{
+	static const int signals[] = { SIGKILL, SIGSTOP };
+
+	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+		struct error e = { "" };
+		json_t *records;
+		pid_t pid = 0, old;
+		struct rig g;
+
+		rig_new(&g, "good");
+		CU_ASSERT_EQUAL(wire_open(&g.r, &e), 0);
+		CU_ASSERT_EQUAL(wire_stop(&g.r, false, &pid, &e), 0); /* only to know its pid */
+		wire_close(&g.r);
+		old = pid;
+		CU_ASSERT_EQUAL(kill(old, signals[i]), 0);
+		g.r.wires = 0;
+		CU_ASSERT_EQUAL(wire_open(&g.r, &e), 0);
+		CU_ASSERT_EQUAL(wire_stop(&g.r, false, &pid, &e), 0);
+		CU_ASSERT(pid != old && kill(old, 0) < 0);
+		CU_ASSERT_EQUAL(g.r.end_ns, 0);
+		wire_close(&g.r);
+		records = rig_done(&g);
+		CU_ASSERT_EQUAL(count(records, "controller", "lost", NULL), 0);
+		CU_ASSERT_EQUAL(count(records, "wire", "wire_stats", NULL), 2);
+		json_decref(records);
+	}
+}
+
 /* As a fault it is killed and replaced, or stopped and let go on: the case goes on, and the next one knows the connections. */
 static void its_planned_end_is_no_end_of_the_case(void)
 {
@@ -336,6 +366,7 @@ int main(void)
 		{ "a connection is told once per life", a_connection_is_told_once_per_life },
 		{ "what cannot begin is told", what_cannot_begin_is_told },
 		{ "its end is the end of the case", its_end_is_the_end_of_the_case },
+		{ "its end between cases is nobody's", its_end_between_cases_is_nobodys },
 		{ "its planned end is no end of the case", its_planned_end_is_no_end_of_the_case },
 	};
 	const char *mode = getenv(MODE);

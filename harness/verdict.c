@@ -421,6 +421,18 @@ static const struct {
 	{ "repeat", verdict_check_repeat, false },
 };
 
+/* Without the wire there was no link: what the ends made of that is no finding about them. The kernel is another matter. */
+static void excuse_without_wire(struct judge *j)
+{
+	for (size_t i = 0; j->wire_gone && i < j->findings.n; i++) {
+		struct finding *f = &j->findings.v[i];
+
+		if ((f->severity == SEVERITY_FAIL || f->severity == SEVERITY_DEVIATION || f->severity == SEVERITY_INCONCLUSIVE) &&
+		    strcmp(f->check, "kernel") && strcmp(f->check, "residue"))
+			f->severity = SEVERITY_NOTE;
+	}
+}
+
 int verdict_judge(const json_t *plan, const json_t *records, bool torn, const struct profile *profile,
 		  const struct verdict_options *o, json_t **ret_verdict, struct error *e)
 {
@@ -450,6 +462,7 @@ int verdict_judge(const json_t *plan, const json_t *records, bool torn, const st
 	for (size_t i = 0; !j.m->err && i < sizeof(checks) / sizeof(checks[0]); i++)
 		if (!first_pass || checks[i].first_pass)
 			checks[i].check(&j);
+	excuse_without_wire(&j);
 	if (first_pass)
 		packets = verdict_found_packets(&j);
 	if (first_pass)

@@ -256,7 +256,29 @@ static void test_changes(void)
 	}
 }
 
+/* What a wire that died unasked makes of a case is an error of the harness, whatever else was seen. */
+static void test_wire_gone(void)
+{
+	struct input in;
+	json_t *lost, *v;
+
+	input_load("packets-recorded", &in);
+	another_qpn(in.records);
+	lost = json_deep_copy(packet(in.records, 26));
+	json_object_set_new(lost, "kind", json_string("lost"));
+	json_object_set_new(lost, "src", json_string("controller"));
+	json_object_set_new(lost, "what", json_string("wire"));
+	json_object_set_new(lost, "text", json_string("the wire died: killed by signal 9"));
+	json_array_insert_new(in.records, json_array_size(in.records) - 1, lost);
+	v = judge(&in, false);
+	ROW_ASSERT(is_verdict(v, "error") && strstr(json_str(v, "headline"), "the wire died"), "%s: %s", json_str(v, "verdict"),
+		   json_str(v, "headline"));
+	json_decref(v);
+	input_release(&in);
+}
+
 static const struct test_case cases[] = {
+	{ "a wire that died unasked", test_wire_gone },
 	{ "one packet changed", test_changes },
 };
 

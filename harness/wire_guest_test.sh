@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A wire that dies, that hangs, and whose rule meets nothing, in a guest. Prints `ok NAME` or `not ok NAME`.
+# A wire that dies or hangs at one moment or another, and one whose rule meets nothing, in a guest. Prints `ok NAME` or `not ok NAME`.
 # usage: BUILD=build harness/wire_guest_test.sh
 set -u -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -15,47 +15,77 @@ verdict() { # name condition-status
 	if [ "$2" -eq 0 ]; then echo "ok $1"; else echo "not ok $1"; fi
 }
 
-cat >"$work/wired.yaml" <<END
+cat >"$work/1-wired.yaml" <<END
 qpdrill: 1
-title: A case that waits with its wire
+title: A case that takes its time with its wire
 requires: [wire]
+qp: { timeout: 18, retry_cnt: 6 }
 steps:
   - connect:
   - post: { at: a, op: SEND, size: 64, as: s }
   - expect: { of: s, wc: SUCCESS }
-  - wait: 5s
+  - traffic: { ops: [SEND], depth: 4, as: t }
   - fault: { wire: { match: { class: nak }, action: drop }, as: idle }
-  - traffic: { ops: [SEND], messages: 8 }
+  - wait: 6s
+  - traffic: { stop: t }
   - clear: idle
 END
+cat >"$work/2-after.yaml" <<END
+qpdrill: 1
+title: The case after it
+requires: [wire]
+qp: { timeout: 18, retry_cnt: 6 }
+steps:
+  - connect:
+  - traffic: { ops: [SEND], messages: 8 }
+END
 
-# Runs the case, does something to its wire after the first second, and prints what came of both: this case, and one after it.
+# Does something to the wire of the first case at its moment, and prints what came of both cases, and what is left.
 cat >"$work/inside" <<END
 cd '$PWD'
 export QPDRILL_STATE=/run/qpdrill-test
 wires() { grep -lxs qpdrill-wire /proc/[0-9]*/comm | cut -d/ -f3; }
-for signal in KILL STOP NONE; do
-	'$qpdrill' run '$work/wired.yaml' --provider none --lab rxe --out /run/out-\$signal >/dev/null 2>&1 &
+records() { grep -qs "\$1" \$out/2*/cases/*1-wired/observations.jsonl; }
+moment() {
+	case \$1 in
+	start) [ -n "\$(wires)" ] ;;
+	traffic) records '"do":"wait"' ;;
+	never) false ;;
+	esac
+}
+one() { # signal moment
+	out=/run/out-\$1-\$2
+	'$qpdrill' run '$work/1-wired.yaml' '$work/2-after.yaml' --provider none --lab rxe --out \$out >/dev/null 2>&1 &
 	pid=\$!
-	for i in \$(seq 100); do
-		grep -qs '"do":"wait"' /run/out-\$signal/2*/cases/*/observations.jsonl && break
-		sleep 0.1
+	until moment \$2 || ! kill -0 \$pid 2>/dev/null; do
+		sleep 0.05
 	done
-	wire=\$(wires)
-	[ \$signal = NONE ] || kill -\$signal \$wire
+	[ \$1 = NONE ] || kill -\$1 \$(wires)
 	begin=\$(date +%s)
 	wait \$pid
 	took=\$((\$(date +%s) - begin))
-	[ \$took -le 30 ] && soon=soon || soon="after \$took s"
-	echo "\$signal \$(sed -E 's/.*"headline": ?"([^"]*)".*"verdict": ?"([^"]*)".*/\2: \1/' /run/out-\$signal/latest/results.jsonl)" \
-		"\$soon links \$(ls /sys/class/net | grep -c ^qd) wires \$(wires | wc -l)"
-done
+	[ \$took -le 60 ] && soon=soon || soon="after \$took s"
+	echo "\$1 \$2 \$(sed -E 's/.*"headline": ?"([^"]*)".*"verdict": ?"([^"]*)".*/\2: \1;/' \$out/latest/results.jsonl | tr '\n' ' ')" \
+		"\$soon links \$(ls /sys/class/net | grep -c ^qd) wires \$(wires | wc -l) sockets \$(tail -n +2 /proc/net/packet | wc -l)"
+}
+one KILL start
+one KILL traffic
+one STOP start
+one STOP traffic
+one NONE never
 END
-timeout -k 5 200 "$qpdrill" guest run "bash $work/inside" >"$work/out" 2>"$work/err"
+timeout -k 5 500 "$qpdrill" guest run "bash $work/inside" >"$work/out" 2>"$work/err"
 
-grep -q '^KILL error: .*the wire died: killed by signal 9 soon links 0 wires 0$' "$work/out"
-verdict 'a wire that dies is an error, and nothing is left' $?
-grep -q '^STOP error: .*the wire did not answer .* soon links 0 wires 0$' "$work/out"
-verdict 'a wire that hangs is an error, bounded, and nothing is left' $?
-grep -q '^NONE inconclusive: .*fault idle (wire) left no evidence that it fired (.*another class).* soon links 0 wires 0$' "$work/out"
+after='; pass: .*; *soon links 0 wires 0 sockets 0$'
+grep -qE "^KILL start error: .*(the wire|wire batch).*$after" "$work/out"
+verdict 'a wire that dies while it begins is an error, and the next case has another' $?
+grep -qE "^KILL traffic error: .*the wire died: killed by signal 9$after" "$work/out"
+verdict 'a wire that dies under traffic is an error, and the next case has another' $?
+grep -qE "^STOP start error: .*did not answer .*$after" "$work/out"
+verdict 'a wire that hangs while it begins is an error, bounded, and the next case has another' $?
+grep -qE "^STOP traffic error: .*did not answer .*$after" "$work/out"
+verdict 'a wire that hangs under traffic is an error, bounded, and the next case has another' $?
+grep -qE "^NONE never inconclusive: .*fault idle \(wire\) left no evidence that it fired \(.*\)[^;]*$after" "$work/out"
 verdict 'a rule that meets nothing is inconclusive, with the reason' $?
+[ "${VERBOSE:-}" ] && cat "$work/out" "$work/err"
+exit 0
