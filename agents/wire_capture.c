@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,7 +35,7 @@ struct wire_capture {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	int fd;
+	int fd, done_fd; /* done_fd: an eventfd, written when the writer leaves */
 	size_t buffer_bytes;
 	struct buffer all[BUFFERS], *current, *full[BUFFERS], *free[BUFFERS];
 	unsigned n_full, n_free;
@@ -145,6 +146,7 @@ static void *writer(void *user)
 		c->free[c->n_free++] = b;
 	}
 	pthread_mutex_unlock(&c->lock);
+	eventfd_write(c->done_fd, 1);
 	return NULL;
 }
 
@@ -168,6 +170,8 @@ static void destroy(struct wire_capture *c)
 		free(c->all[i].data);
 	if (c->fd >= 0)
 		close(c->fd);
+	if (c->done_fd >= 0)
+		close(c->done_fd);
 	pthread_cond_destroy(&c->wake);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
@@ -185,9 +189,14 @@ int wire_capture_open(const char *path, const char *const names[2], size_t buffe
 	c->buffer_bytes = (buffer_bytes ? buffer_bytes : DEFAULT_TOTAL_BYTES) / BUFFERS;
 	if (c->buffer_bytes < MIN_BUFFER_BYTES)
 		c->buffer_bytes = MIN_BUFFER_BYTES;
+	c->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	c->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (c->fd < 0) {
 		rc = error_set(e, -errno, "%s: %s", path, strerror(errno));
+		goto destroy_capture;
+	}
+	if (c->done_fd < 0) {
+		rc = error_set(e, -errno, "an eventfd: %s", strerror(errno));
 		goto destroy_capture;
 	}
 	for (int i = 0; i < BUFFERS; i++) {
@@ -262,17 +271,27 @@ uint64_t wire_capture_lost(const struct wire_capture *c)
 	return c->lost;
 }
 
+void wire_capture_finish(struct wire_capture *c)
+{
+	hand_over(c);
+	pthread_mutex_lock(&c->lock);
+	c->closing = true;
+	pthread_cond_signal(&c->wake);
+	pthread_mutex_unlock(&c->lock);
+}
+
+int wire_capture_fd(const struct wire_capture *c)
+{
+	return c->done_fd;
+}
+
 int wire_capture_close(struct wire_capture *c, uint64_t deadline_ns)
 {
 	struct timespec until;
 
 	if (!c)
 		return 0;
-	hand_over(c);
-	pthread_mutex_lock(&c->lock);
-	c->closing = true;
-	pthread_cond_signal(&c->wake);
-	pthread_mutex_unlock(&c->lock);
+	wire_capture_finish(c);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += (time_t)(deadline_ns / 1000000000u);
 	until.tv_nsec += (long)(deadline_ns % 1000000000u);

@@ -31,8 +31,12 @@ void wire_capture_flush(struct wire_capture *c);
 /* Packets written so far and lost so far. */
 uint64_t wire_capture_packets(const struct wire_capture *c);
 uint64_t wire_capture_lost(const struct wire_capture *c);
-/* Writes all, bounded by deadline_ns from now. Returns 0 or what broke the writing (-ETIMEDOUT: a disk that hangs; the thread is
- * left to itself). NULL is fine. */
+/* Nothing more comes: what there is goes to the writer. Returns at once; wire_capture_fd() is readable when all is written, or
+ * writing has failed. */
+void wire_capture_finish(struct wire_capture *c);
+int wire_capture_fd(const struct wire_capture *c);
+/* Finishes, and waits for it up to deadline_ns from now. Returns 0 or what broke the writing (-ETIMEDOUT: a disk that hangs; the
+ * thread is left to itself). NULL is fine. */
 int wire_capture_close(struct wire_capture *c, uint64_t deadline_ns);
 
 #endif

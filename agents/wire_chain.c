@@ -85,12 +85,12 @@ static void forget(struct wire_chain *c, struct wire_kinds *ks)
 
 void wire_chain_changed(struct wire_chain *c)
 {
-	struct wire_kinds *ks, *next;
+	struct wire_kinds *next, *ks = c->kinds;
 
-	HASH_ITER(hh, c->kinds, ks, next)
-	{
+	HASH_CLEAR(hh, c->kinds);
+	for (; ks; ks = next) {
+		next = ks->hh.next;
 		forget(c, ks);
-		HASH_DEL(c->kinds, ks);
 		free(ks);
 	}
 	memset(c->recent, 0, sizeof c->recent);

@@ -30,8 +30,12 @@ struct wire_link_counters {
 	uint64_t truncated;      /* longer than a slot of the ring: lost */
 	uint64_t send_failed;    /* could not be sent */
 	uint64_t device_dropped; /* sent, and lost by the network device (its tx drops) */
-	uint64_t unsummed;       /* carried with a checksum that was left to offloading: the far end will refuse it */
-	int send_errno;          /* of the last failed send */
+	uint64_t peer_dropped;   /* sent by the veth at the other end, and lost on the way in */
+	/* What the device has received and sent by its own account. exact: that can be held against in and out (a veth). */
+	uint64_t device_in, device_out;
+	bool exact;
+	uint64_t unsummed; /* carried with a checksum that was left to offloading: the far end will refuse it */
+	int send_errno;    /* of the last failed send */
 };
 
 struct wire_link;

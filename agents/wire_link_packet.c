@@ -17,6 +17,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "wire_device.h"
+
 /* TPACKET_V2 and not V3: V3 hands over whole blocks, which comes late by half a jiffy or more when the link is idle. */
 #define DEFAULT_FRAMES 2048
 #define MIN_FRAME_BYTES 4500
@@ -32,7 +34,8 @@ struct packet_link {
 	uint8_t *ring;
 	size_t ring_bytes;
 	unsigned frame_bytes, frames_per_block, frames, head, lent;
-	uint64_t base_dropped;
+	struct wire_device device;
+	struct wire_device_counters base;
 };
 
 static struct tpacket2_hdr *slot(const struct packet_link *p, unsigned i)
@@ -145,29 +148,9 @@ static unsigned packet_send(struct wire_link *l, const struct iovec *frames, uns
 	return sent;
 }
 
-/* What the device itself says that it lost on the way out. /proc/net/dev belongs to the namespace of the reader, sysfs to that of
- * whoever mounted it. */
-static uint64_t device_dropped(const char *netdev)
+static uint64_t since(uint64_t now, uint64_t base)
 {
-	FILE *f = fopen("/proc/self/net/dev", "re");
-	char line[512];
-	uint64_t ret = 0;
-	size_t len = strlen(netdev);
-
-	while (f && fgets(line, sizeof line, f)) {
-		const char *at = line + strspn(line, " ");
-		unsigned long long v[12];
-
-		if (strncmp(at, netdev, len) || at[len] != ':')
-			continue;
-		if (sscanf(at + len + 1, "%llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu", v, v + 1, v + 2, v + 3,
-			   v + 4, v + 5, v + 6, v + 7, v + 8, v + 9, v + 10, v + 11) == 12)
-			ret = v[11];
-		break;
-	}
-	if (f)
-		fclose(f);
-	return ret;
+	return now > base ? now - base : 0;
 }
 
 static void packet_counters(struct wire_link *l, struct wire_link_counters *ret)
@@ -181,9 +164,14 @@ static void packet_counters(struct wire_link *l, struct wire_link_counters *ret)
 		l->n.dropped += stats.tp_drops;
 		l->n.in += stats.tp_drops;
 	}
-	uint64_t dropped = device_dropped(p->netdev);
+	struct wire_device_counters c;
 
-	l->n.device_dropped = dropped > p->base_dropped ? dropped - p->base_dropped : 0;
+	wire_device_read(&p->device, &c);
+	l->n.exact = p->device.exact;
+	l->n.device_in = since(c.in, p->base.in);
+	l->n.device_out = since(c.out, p->base.out);
+	l->n.device_dropped = since(c.out_dropped, p->base.out_dropped);
+	l->n.peer_dropped = since(c.peer_dropped, p->base.peer_dropped);
 	*ret = l->n;
 }
 
@@ -324,7 +312,7 @@ int wire_link_packet_open(const char *netdev, unsigned frames, unsigned frame_by
 
 	if (!frame_bytes)
 		frame_bytes = (unsigned)(mtu > MIN_FRAME_BYTES ? mtu : MIN_FRAME_BYTES) + ETH_HLEN + 2 * TAG_BYTES;
-	p->base_dropped = device_dropped(netdev);
+	wire_device_init(&p->device, netdev, p->fd);
 	rc = set_option(p, PACKET_VERSION, TPACKET_V2, "TPACKET_V2", e);
 	if (!rc)
 		rc = set_option(p, PACKET_RESERVE, TAG_BYTES, "room for a tag", e);
@@ -336,6 +324,7 @@ int wire_link_packet_open(const char *netdev, unsigned frames, unsigned frame_by
 		rc = attach(p, (int)ifindex, e);
 	if (rc)
 		goto close_link;
+	wire_device_read(&p->device, &p->base);
 	*ret = &p->link;
 	return 0;
 close_link:

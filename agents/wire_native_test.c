@@ -4,219 +4,103 @@
  * and `ip`; where they are not there it says so and ends with 77.
  */
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <jansson.h>
-#include <linux/ethtool.h>
-#include <linux/sockios.h>
-#include <net/if.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/ioctl.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
-#include "../harness/units.h"
-#include "wire_link.h"
-#include "wire_serve.h"
-#include "wire_test.h"
+#include "wire_native_rig.h"
 
-#define DEADLINE_NS (10 * NSEC_PER_SEC)
 #define TCP_BYTES (1u << 20)
 
-static struct {
-	pid_t pid;
-	int to, from;
-	FILE *lines;
-	unsigned id;
-	json_t *records;
-} wire;
+#define MANY 10000u
+#define BURST_MAX 32u
+#define PAYLOAD_MAX 4096u
 
-static int run(const char *command)
+static uint8_t pattern[PAYLOAD_MAX + 256];
+
+/* Number i of what `from` sends: IPv4 and IPv6, without, with one and with two tags, of all sizes. */
+static size_t make_frame(unsigned from, unsigned i, uint8_t *frame)
 {
-	return system(command) == 0 ? 0 : -1;
-}
-
-static int write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : write(fd, text, strlen(text));
-
-	if (fd >= 0)
-		close(fd);
-	return n == (ssize_t)strlen(text) ? 0 : -1;
-}
-
-/* Root in namespaces of our own. */
-static int enter_namespace(void)
-{
-	char map[64];
-	unsigned uid = getuid(), gid = getgid();
-
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
-		return geteuid() == 0 ? unshare(CLONE_NEWNET) : -1;
-	write_file("/proc/self/setgroups", "deny");
-	snprintf(map, sizeof map, "0 %u 1", uid);
-	if (write_file("/proc/self/uid_map", map))
-		return -1;
-	snprintf(map, sizeof map, "0 %u 1", gid);
-	return write_file("/proc/self/gid_map", map);
-}
-
-/* What checksums and segments are left to the device would cross the wire unfinished. */
-static int offload_off(const char *netdev)
-{
-	static const uint32_t commands[] = {
-		ETHTOOL_STXCSUM, ETHTOOL_SRXCSUM, ETHTOOL_SSG, ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO
+	static const uint8_t v6[2][16] = { { 0xfd, [15] = 1 }, { 0xfd, [15] = 2 } };
+	struct packet_spec s = {
+		.dmac = { 2, 0, 0, 0, 0, (uint8_t)!from },
+		.smac = { 2, 0, 0, 0, 0, (uint8_t)from },
+		.n_tags = (uint8_t)(i % 3),
+		.tags = { (uint16_t)(0x2000 | i % 4000), 0x0007 },
+		.opcode = packet_opcode_by_name(from ? "RC_RDMA_READ_RESPONSE_MIDDLE" : "RC_RDMA_WRITE_MIDDLE")->value,
+		.dest_qp = from ? QPN_A : QPN_B,
+		.psn = i,
+		.payload = pattern + i % 256,
+		.payload_bytes = i * 7 % (PAYLOAD_MAX + 1),
 	};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = 0;
 
-	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-		struct ethtool_value v = { .cmd = commands[i] };
-		struct ifreq ifr = { .ifr_data = (void *)&v };
+	memcpy(s.src, i & 2 ? v6[from] : test_addr[from], 16);
+	memcpy(s.dst, i & 2 ? v6[!from] : test_addr[!from], 16);
+	int len = packet_build(&s, frame, FRAME_MAX);
 
-		snprintf(ifr.ifr_name, sizeof ifr.ifr_name, "%s", netdev);
-		if (ioctl(fd, SIOCETHTOOL, &ifr) && i == 0)
-			rc = -1;
-	}
-	close(fd);
-	return rc;
+	return len > 0 ? (size_t)len : 0;
 }
 
-static int make_links(void)
+/* What came out is what number i was, and its ICRC is right. */
+static bool is_frame(const struct wire_buf *buf, unsigned from, unsigned i)
 {
-	static const char *const devices[] = { "va", "wa", "vb", "wb" };
+	uint8_t frame[FRAME_MAX];
+	size_t len = make_frame(from, i, frame);
+	struct packet p;
 
-	if (run("ip link add va type veth peer name wa 2>/dev/null && ip link add vb type veth peer name wb"))
-		return -1;
-	for (size_t i = 0; i < 4; i++) {
-		char command[256];
-
-		snprintf(command, sizeof command, "echo 1 > /proc/sys/net/ipv6/conf/%s/disable_ipv6; ip link set %s mtu 4200 up",
-			 devices[i], devices[i]);
-		if (run(command) || offload_off(devices[i]))
-			return -1;
-	}
-	return 0;
+	return buf->len == len && !memcmp(buf->data, frame, len) && packet_decode(buf->data, buf->len, &p) == PACKET_ROCE &&
+	       packet_icrc_compute(buf->data, &p) == packet_icrc_carried(buf->data, &p);
 }
 
-static void serve(int rfd, int wfd)
+static void send_burst(struct wire_link *end, unsigned from, unsigned first, unsigned n)
 {
-	struct wire_serve *s = NULL;
-	sd_event *loop = NULL;
+	static uint8_t frames[BURST_MAX][FRAME_MAX];
+	struct iovec iov[BURST_MAX];
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signal(SIGPIPE, SIG_IGN);
-	if (sd_event_new(&loop) < 0 || wire_serve_new(loop, rfd, wfd, &s, NULL))
-		_exit(1);
-	int rc = sd_event_loop(loop);
-
-	wire_serve_flush(s, NSEC_PER_SEC);
-	_exit(rc || wire_serve_free(s));
+	for (unsigned k = 0; k < n; k++)
+		iov[k] = (struct iovec){ .iov_base = frames[k], .iov_len = make_frame(from, first + k, frames[k]) };
+	CU_ASSERT(end->ops->send(end, iov, n) == n);
 }
 
-static int start_wire(void)
-{
-	int to[2], from[2];
-
-	if (pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC))
-		return -1;
-	wire.pid = fork();
-	if (wire.pid == 0) {
-		close(to[1]);
-		close(from[0]);
-		serve(to[0], from[1]);
-	}
-	close(to[0]);
-	close(from[1]);
-	wire.to = to[1];
-	wire.lines = fdopen(from[0], "r");
-	wire.records = json_array();
-	return wire.pid < 0 ? -1 : 0;
-}
-
-/* The reply; records on the way are kept. */
-static json_t *ask(const char *request)
-{
-	char *line = NULL;
-	size_t room = 0;
-	json_t *reply = NULL;
-
-	wire.id++;
-	dprintf(wire.to, "{\"id\":%u,%s}\n", wire.id, request);
-	while (!reply && getline(&line, &room, wire.lines) > 0) {
-		json_t *j = json_loads(line, 0, NULL);
-
-		if (json_integer_value(json_object_get(j, "id")) == wire.id)
-			reply = json_incref(j);
-		json_array_extend(wire.records, json_object_get(j, "recs"));
-		json_decref(j);
-	}
-	free(line);
-	return reply;
-}
-
-static int64_t ask_rc(const char *request)
-{
-	json_t *reply = ask(request);
-	int64_t rc = reply ? json_integer_value(json_object_get(reply, "rc")) : -EPIPE;
-
-	if (rc)
-		fprintf(stderr, "    %s: %s\n", request, json_string_value(json_object_get(reply, "error")));
-	json_decref(reply);
-	return rc;
-}
-
-static bool receive_one(struct wire_link *l, struct wire_buf *ret, uint64_t deadline_ns)
-{
-	while (now_ns() < deadline_ns) {
-		struct pollfd pfd = { .fd = l->ops->fd(l), .events = POLLIN };
-
-		l->ops->done(l);
-		if (l->ops->receive(l, ret, 1) == 1)
-			return true;
-		poll(&pfd, 1, 50);
-	}
-	return false;
-}
-
-/* 10,000 RoCE packets and tagged and foreign frames both ways: the same bytes in the same order. */
+/* 10,000 RoCE packets in bursts both ways: the same bytes in the same order, none lost, the ICRC right on all; and frames of which
+ * the wire knows nothing. */
 static void test_untouched(void)
 {
 	struct wire_link *ends[2] = { NULL, NULL };
-	uint8_t frame[FRAME_MAX];
-	unsigned wrong = 0, missing = 0;
+	uint8_t other[64] = { 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0x88, 0xb5 };
+	unsigned wrong = 0, came = 0, sent[2] = { 0, 0 };
 	struct wire_buf buf;
 
-	CU_ASSERT(wire_link_packet_open("va", 0, 0, &ends[0], NULL) == 0 && wire_link_packet_open("vb", 0, 0, &ends[1], NULL) == 0);
-	if (!ends[0] || !ends[1])
-		return;
-	for (int i = 0; i < 10000 && !missing; i++) {
-		unsigned from = i & 1;
-		size_t len = test_packet(from, from ? "RC_RDMA_READ_RESPONSE_MIDDLE" : "RC_RDMA_WRITE_MIDDLE", i, 0,
-					 (size_t)i * 7 % 4097, frame);
+	for (size_t i = 0; i < sizeof pattern; i++)
+		pattern[i] = (uint8_t)(i * 2654435761u >> 13);
+	MUST(wire_link_packet_open("va", 0, 0, &ends[0], NULL) == 0 && wire_link_packet_open("vb", 0, 0, &ends[1], NULL) == 0);
+	for (unsigned round = 0; sent[0] + sent[1] < MANY; round++) {
+		unsigned from = round & 1, n = 1 + round * 11 % BURST_MAX;
 
-		if (i % 100 == 0) {
-			/* a tag, and something behind it that is not RoCE */
-			memmove(frame + 16, frame + 12, len - 12);
-			memcpy(frame + 12, "\x81\x00\x20\x07", 4);
-			len += 4;
-		} else if (i % 101 == 0) {
-			memcpy(frame + 12, "\x88\xb5", 2);
-		}
-		struct iovec iov = { .iov_base = frame, .iov_len = len };
+		if (n > MANY - sent[0] - sent[1])
+			n = MANY - sent[0] - sent[1];
+		send_burst(ends[from], from, sent[from], n);
+		for (unsigned k = 0; k < n && receive_one(ends[!from], &buf, now_ns() + DEADLINE_NS); k++, came++)
+			wrong += !is_frame(&buf, from, sent[from] + k);
+		sent[from] += n;
+		if (came < sent[0] + sent[1])
+			break;
+		struct iovec iov = { .iov_base = other, .iov_len = 14 + round % 50 };
 
 		CU_ASSERT(ends[from]->ops->send(ends[from], &iov, 1) == 1);
-		if (!receive_one(ends[!from], &buf, now_ns() + DEADLINE_NS))
-			missing++;
-		else
-			wrong += buf.len != len || memcmp(buf.data, frame, len) != 0;
+		wrong += !receive_one(ends[!from], &buf, now_ns() + DEADLINE_NS) || buf.len != iov.iov_len ||
+			 memcmp(buf.data, other, buf.len) != 0;
 	}
-	CU_ASSERT(wrong == 0 && missing == 0);
+	ROW_ASSERT(came == MANY && wrong == 0, "%u came, %u of them wrong", came, wrong);
+	json_t *stats = ask("\"op\":\"stats\"");
+
+	for (size_t i = 0; i < 2; i++) {
+		const json_t *d = json_array_get(json_object_get(stats, "directions"), i);
+
+		CU_ASSERT(json_integer_value(json_object_get(d, "roce")) == (json_int_t)sent[i]);
+		CU_ASSERT(json_integer_value(json_object_get(d, "in")) == json_integer_value(json_object_get(d, "out")));
+		CU_ASSERT(json_integer_value(json_object_get(d, "icrc_bad")) == 0);
+	}
+	CU_ASSERT(json_is_true(json_object_get(stats, "complete")));
+	json_decref(stats);
 	ends[0]->ops->close(ends[0]);
 	ends[1]->ops->close(ends[1]);
 }
@@ -230,7 +114,7 @@ static void rules_on(unsigned life)
 	char seen[8] = "", request[512], addr[2][INET6_ADDRSTRLEN];
 	size_t before = json_array_size(wire.records);
 
-	CU_ASSERT(wire_link_packet_open("va", 0, 0, &a, NULL) == 0 && wire_link_packet_open("vb", 0, 0, &b, NULL) == 0);
+	MUST(wire_link_packet_open("va", 0, 0, &a, NULL) == 0 && wire_link_packet_open("vb", 0, 0, &b, NULL) == 0);
 	inet_ntop(AF_INET6, test_variant->addr[0], addr[0], sizeof addr[0]);
 	inet_ntop(AF_INET6, test_variant->addr[1], addr[1], sizeof addr[1]);
 	snprintf(request, sizeof request,
@@ -397,7 +281,7 @@ static bool crosses(void)
 	struct iovec iov = { .iov_base = frame, .iov_len = test_packet(0, "RC_SEND_ONLY", 0, 0, 64, frame) };
 	bool ret;
 
-	CU_ASSERT(wire_link_packet_open("va", 0, 0, &a, NULL) == 0 && wire_link_packet_open("vb", 0, 0, &b, NULL) == 0);
+	MUST(wire_link_packet_open("va", 0, 0, &a, NULL) == 0 && wire_link_packet_open("vb", 0, 0, &b, NULL) == 0);
 	a->ops->send(a, &iov, 1);
 	ret = receive_one(b, &buf, now_ns() + DEADLINE_NS) && buf.len == iov.iov_len;
 	a->ops->close(a);
@@ -424,6 +308,90 @@ static void test_port_comes_back(void)
 		told += what && port && !strcmp(what, "port") && !strcmp(port, "b");
 	}
 	CU_ASSERT(told == 1);
+}
+
+/* Some frames from a to b; true when all came, untouched, within the time. */
+static bool cross(struct wire_link *const ends[2], unsigned n, uint64_t within_ns)
+{
+	static unsigned next;
+	uint64_t until_ns = now_ns() + within_ns;
+	struct wire_buf buf;
+	bool right = true;
+
+	for (unsigned k = 0; right && k < n; k++, next++) {
+		send_burst(ends[0], 0, next, 1);
+		right = receive_one(ends[1], &buf, until_ns) && is_frame(&buf, 0, next);
+	}
+	return right;
+}
+
+static void start_fifo_capture(const char *path)
+{
+	char request[256];
+
+	snprintf(request, sizeof request, "\"op\":\"capture\",\"path\":\"%s\"", path);
+	CU_ASSERT(ask_rc(request) == 0);
+}
+
+/* Reads to the end of file. */
+static size_t read_fifo(int fd)
+{
+	uint64_t until_ns = now_ns() + DEADLINE_NS;
+	static char chunk[65536];
+	size_t total = 0;
+	ssize_t n = 1;
+
+	while (n && now_ns() < until_ns) {
+		struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+		poll(&pfd, 1, 50);
+		n = read(fd, chunk, sizeof chunk);
+		total += n > 0 ? (size_t)n : 0;
+		n = n < 0 ? 1 : n;
+	}
+	return total;
+}
+
+/* A capture that cannot be written as long as nobody reads it: its end is waited for, packets and other requests are not kept. */
+static void test_capture_end(void)
+{
+	struct wire_link *ends[2] = { NULL, NULL };
+	char path[64];
+	unsigned id;
+
+	snprintf(path, sizeof path, "/tmp/qd-wire-%d.fifo", (int)getpid());
+	CU_ASSERT(ask_rc("\"op\":\"capture_stop\"") == 0);
+	MUST(wire_link_packet_open("va", 0, 0, &ends[0], NULL) == 0 && wire_link_packet_open("vb", 0, 0, &ends[1], NULL) == 0);
+	MUST(mkfifo(path, 0600) == 0);
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	MUST(fd >= 0 && fcntl(fd, F_SETPIPE_SZ, 4096) > 0);
+	start_fifo_capture(path);
+	CU_ASSERT(cross(ends, 100, DEADLINE_NS));
+	id = tell("\"op\":\"capture_stop\",\"deadline_ns\":60000000000");
+	CU_ASSERT(cross(ends, 100, DEADLINE_NS) && ask_rc("\"op\":\"clock\"") == 0);
+	CU_ASSERT(json_array_size(wire.late) == 0);
+	CU_ASSERT(read_fifo(fd) > 40000);
+	json_t *reply = await(id);
+
+	CU_ASSERT(json_integer_value(json_object_get(reply, "rc")) == 0 &&
+		  json_integer_value(json_object_get(reply, "packets")) >= 100);
+	json_decref(reply);
+
+	start_fifo_capture(path);
+	CU_ASSERT(cross(ends, 100, DEADLINE_NS));
+	id = tell("\"op\":\"batch\",\"ops\":[{\"op\":\"capture_stop\",\"deadline_ns\":100000000},{\"op\":\"clock\"}]");
+	CU_ASSERT(cross(ends, 100, DEADLINE_NS));
+	reply = await(id);
+	const json_t *replies = json_object_get(reply, "replies");
+
+	CU_ASSERT(json_integer_value(json_object_get(json_array_get(replies, 0), "rc")) == -ETIMEDOUT);
+	CU_ASSERT(json_integer_value(json_object_get(json_array_get(replies, 1), "rc")) == 0);
+	json_decref(reply);
+	close(fd);
+	unlink(path);
+	ends[0]->ops->close(ends[0]);
+	ends[1]->ops->close(ends[1]);
 }
 
 static int tcp_socket(bool server)
@@ -478,14 +446,6 @@ static void tcp_end(bool server, int go, int ready)
 	_exit(sum ? 7 : 0);
 }
 
-static int child_status(pid_t pid)
-{
-	int status = -1;
-
-	waitpid(pid, &status, 0);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
-
 /* ARP and a megabyte of TCP cross the wire. */
 static void test_tcp(void)
 {
@@ -494,7 +454,7 @@ static void test_tcp(void)
 	char byte = 0, command[128];
 
 	for (int e = 0; e < 2; e++) {
-		CU_ASSERT(pipe(go[e]) == 0 && pipe(ready[e]) == 0);
+		MUST(pipe(go[e]) == 0 && pipe(ready[e]) == 0);
 		pid[e] = fork();
 		if (pid[e] == 0)
 			tcp_end(e == 1, go[e][0], ready[e][1]);
@@ -530,10 +490,7 @@ static void test_leave(void)
 			  json_integer_value(json_object_get(d, "lost")) == 0);
 	}
 	json_decref(reply);
-	close(wire.to);
-	CU_ASSERT(child_status(wire.pid) == 0);
-	fclose(wire.lines);
-	json_decref(wire.records);
+	CU_ASSERT(end_wire() == 0);
 	snprintf(path, sizeof path, "/tmp/qd-wire-%d.pcapng", (int)getpid());
 	CU_ASSERT(access(path, R_OK) == 0);
 	unlink(path);
@@ -552,8 +509,9 @@ static const struct test_case cases[] = {
 	{ "ports that would lose frames are refused", test_ports_refused },
 	{ "without the right to packets", test_no_right },
 	{ "the process opens its ports", test_open },
-	{ "10,000 frames cross it untouched", test_untouched },
+	{ "10,000 packets cross it untouched", test_untouched },
 	{ "rules on the running process", test_rule },
+	{ "a capture comes to its end beside the packets", test_capture_end },
 	{ "a port goes down and comes back", test_port_comes_back },
 	{ "TCP crosses it", test_tcp },
 	{ "it leaves, and its accounts add up", test_leave },
@@ -561,17 +519,9 @@ static const struct test_case cases[] = {
 
 int main(void)
 {
-	if (enter_namespace()) {
-		printf("skipped: namespaces cannot be made here: %s\n", strerror(errno));
-		return 77;
-	}
-	if (make_links()) {
-		printf("skipped: veth pairs cannot be made here\n");
-		return 77;
-	}
-	if (start_wire()) {
-		printf("the wire does not start: %s\n", strerror(errno));
-		return 1;
-	}
+	int rc = rig_start();
+
+	if (rc)
+		return rc;
 	return test_run("wire_native", cases, sizeof cases / sizeof cases[0]);
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../harness/json.h"
 #include "wire_serve_internal.h"
 
-/* A request: fills reply (its own fields only). 0 or a negative errno with e. */
+/* A request: fills reply (its own fields only). 0 or a negative errno with e. One that takes its time has run_later instead: it
+ * makes the answer wait. */
 struct op {
 	const char *name;
 	int (*run)(struct wire_serve *s, const json_t *req, json_t *reply, struct error *e);
 	bool needs_open;
+	int (*run_later)(struct wire_serve *s, const json_t *req, json_t *reply, struct wire_answer *answer, struct error *e);
 };
 
 static int op_clock(struct wire_serve *s, const json_t *req, json_t *reply, struct error *e)
@@ -144,19 +147,18 @@ static int op_capture(struct wire_serve *s, const json_t *req, json_t *reply, st
 	return rc;
 }
 
-static int op_capture_stop(struct wire_serve *s, const json_t *req, json_t *reply, struct error *e)
+static int op_capture_stop(struct wire_serve *s, const json_t *req, json_t *reply, struct wire_answer *answer, struct error *e)
 {
-	(void)req;
-	if (!s->capture)
+	struct wire_capture *c = s->capture;
+
+	if (!c)
 		return error_set(e, -ENOENT, "no capture is running");
 	wire_path_capture(s->path, NULL);
 	wire_serve_look(s);
-	json_object_set_new(reply, "packets", json_integer((json_int_t)wire_capture_packets(s->capture)));
-	json_object_set_new(reply, "lost", json_integer((json_int_t)wire_capture_lost(s->capture)));
-	int rc = wire_capture_close(s->capture, json_u64(req, "deadline_ns", 3000000000u));
-
 	s->capture = NULL;
-	return rc ? error_set(e, rc, "the capture could not be written to its end: %s", strerror(-rc)) : 0;
+	json_object_set_new(reply, "packets", json_integer((json_int_t)wire_capture_packets(c)));
+	json_object_set_new(reply, "lost", json_integer((json_int_t)wire_capture_lost(c)));
+	return wire_drain(s, c, json_u64(req, "deadline_ns", WIRE_CAPTURE_END_NS), answer, reply, e);
 }
 
 static int op_records(struct wire_serve *s, const json_t *req, json_t *reply, struct error *e)
@@ -178,17 +180,24 @@ static json_t *account_json(struct wire_serve *s, unsigned i)
 {
 	const struct wire_account *a = wire_path_account(s->path, i);
 	const struct wire_link_counters *in = &s->port[i].told, *out = &s->port[!i].told;
+	uint64_t device_dropped = in->peer_dropped + out->device_dropped;
 	json_t *classes = json_object();
 
 	for (int c = PACKET_CLASS_INVALID + 1; c < NUM_PACKET_CLASSES; c++)
 		if (a->classes[c])
 			json_object_set_new(classes, packet_class_names[c], json_integer((json_int_t)a->classes[c]));
-	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "from", s->port[i].name, "in",
-			 (json_int_t)a->in, "out", (json_int_t)a->out, "eaten", (json_int_t)a->eaten, "invented",
-			 (json_int_t)a->invented, "kept", (json_int_t)a->kept, "lost", (json_int_t)a->lost, "ring_dropped",
-			 (json_int_t)in->dropped, "truncated", (json_int_t)in->truncated, "device_dropped",
-			 (json_int_t)out->device_dropped, "roce", (json_int_t)a->roce, "malformed", (json_int_t)a->malformed,
-			 "icrc_bad", (json_int_t)a->icrc_bad, "classes", classes);
+	json_t *json = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "from", s->port[i].name,
+				 "in", (json_int_t)a->in, "out", (json_int_t)a->out, "eaten", (json_int_t)a->eaten, "invented",
+				 (json_int_t)a->invented, "kept", (json_int_t)a->kept, "lost", (json_int_t)a->lost, "ring_dropped",
+				 (json_int_t)in->dropped, "truncated", (json_int_t)in->truncated, "device_dropped",
+				 (json_int_t)device_dropped, "roce", (json_int_t)a->roce, "malformed", (json_int_t)a->malformed,
+				 "icrc_bad", (json_int_t)a->icrc_bad, "classes", classes);
+
+	if (in->exact)
+		json_object_set_new(json, "device_in", json_integer((json_int_t)in->device_in));
+	if (out->exact)
+		json_object_set_new(json, "device_out", json_integer((json_int_t)out->device_out));
+	return json;
 }
 
 static int op_stats(struct wire_serve *s, const json_t *req, json_t *reply, struct error *e)
@@ -200,11 +209,9 @@ static int op_stats(struct wire_serve *s, const json_t *req, json_t *reply, stru
 	(void)e;
 	wire_serve_look(s);
 	for (unsigned i = 0; i < 2; i++) {
-		const struct wire_link_counters *n = &s->port[i].told;
-
 		json_array_append_new(directions, account_json(s, i));
-		complete = complete && !wire_path_unaccounted(s->path, i) && !wire_path_account(s->path, i)->lost && !n->dropped &&
-			   !n->truncated && !n->send_failed && !n->device_dropped;
+		complete = complete && !wire_path_unaccounted(s->path, i) && !wire_path_account(s->path, i)->lost &&
+			   wire_serve_port_complete(&s->port[i]);
 	}
 	json_object_set_new(reply, "directions", directions);
 	json_object_set_new(reply, "complete", json_boolean(complete));
@@ -215,32 +222,39 @@ static int op_stats(struct wire_serve *s, const json_t *req, json_t *reply, stru
 	return 0;
 }
 
-static int op_release(struct wire_serve *s, const json_t *req, json_t *reply, struct error *e)
+static int op_release(struct wire_serve *s, const json_t *req, json_t *reply, struct wire_answer *answer, struct error *e)
 {
-	int rc = 0;
+	if (!s->path)
+		return 0;
+	wire_serve_settle(s);
+	wire_serve_tell_clock(s, 0);
+	wire_serve_send_records(s);
+	op_stats(s, req, reply, e);
+	json_object_set_new(reply, "rules", wire_path_rules(s->path));
+	struct wire_capture *c = wire_serve_close(s);
 
-	if (s->path) {
-		wire_serve_look(s);
-		wire_serve_tell_clock(s, 0);
-		wire_serve_send_records(s);
-		op_stats(s, req, reply, e);
-		json_object_set_new(reply, "rules", wire_path_rules(s->path));
-		rc = wire_serve_close(s);
-	}
-	return rc ? error_set(e, rc, "the capture could not be written to its end: %s", strerror(-rc)) : 0;
+	return c ? wire_drain(s, c, WIRE_CAPTURE_END_NS, answer, reply, e) : 0;
 }
 
 static const struct op ops[] = {
-	{ "capture", op_capture, true },  { "capture_stop", op_capture_stop, true },
-	{ "clear", op_clear, true },      { "clock", op_clock, false },
-	{ "connect", op_connect, true },  { "disconnect", op_disconnect, true },
-	{ "open", op_open, false },       { "records", op_records, true },
-	{ "release", op_release, false }, { "report", op_report, true },
-	{ "rule", op_rule, true },        { "stats", op_stats, true },
+	{ "capture", op_capture, true, NULL },  { "capture_stop", NULL, true, op_capture_stop },
+	{ "clear", op_clear, true, NULL },      { "clock", op_clock, false, NULL },
+	{ "connect", op_connect, true, NULL },  { "disconnect", op_disconnect, true, NULL },
+	{ "open", op_open, false, NULL },       { "records", op_records, true, NULL },
+	{ "release", NULL, false, op_release }, { "report", op_report, true, NULL },
+	{ "rule", op_rule, true, NULL },        { "stats", op_stats, true, NULL },
 };
 
+static int run_op(struct wire_serve *s, const struct op *op, const json_t *req, json_t *reply, struct wire_answer *answer,
+		  struct error *e)
+{
+	if (op->needs_open && !s->path)
+		return error_set(e, -ENOTCONN, "the wire is not open");
+	return op->run ? op->run(s, req, reply, e) : op->run_later(s, req, reply, answer, e);
+}
+
 /* The reply of one request, without its id. New reference. */
-static json_t *run_one(struct wire_serve *s, const json_t *req)
+static json_t *run_one(struct wire_serve *s, const json_t *req, struct wire_answer *answer)
 {
 	const char *name = json_str(req, "op");
 	json_t *reply = json_object();
@@ -250,8 +264,7 @@ static json_t *run_one(struct wire_serve *s, const json_t *req)
 	for (size_t i = 0; name && i < sizeof ops / sizeof *ops; i++) {
 		if (strcmp(ops[i].name, name))
 			continue;
-		rc = ops[i].needs_open && !s->path ? error_set(&e, -ENOTCONN, "the wire is not open")
-						   : ops[i].run(s, req, reply, &e);
+		rc = run_op(s, &ops[i], req, reply, answer, &e);
 		break;
 	}
 	json_object_set_new(reply, "rc", json_integer(rc));
@@ -263,24 +276,25 @@ static json_t *run_one(struct wire_serve *s, const json_t *req)
 void wire_ops_request(struct wire_serve *s, json_t *request)
 {
 	const char *name = json_str(request, "op");
-	json_t *reply, *item;
+	struct wire_answer *answer = calloc(1, sizeof *answer);
+	json_t *item;
 	size_t i;
 
+	if (!answer) {
+		sd_event_exit(s->loop, 1);
+		return;
+	}
 	if (name && !strcmp(name, "batch")) {
 		json_t *replies = json_array();
 
 		json_array_foreach(json_object_get(request, "ops"), i, item) {
-			json_array_append_new(replies, run_one(s, item));
+			json_array_append_new(replies, run_one(s, item, answer));
 		}
-		reply = json_pack("{s:i, s:o}", "rc", 0, "replies", replies);
+		answer->message = json_pack("{s:i, s:o}", "rc", 0, "replies", replies);
 	} else {
-		reply = run_one(s, request);
+		answer->message = run_one(s, request, answer);
 	}
 	if (json_object_get(request, "id"))
-		json_object_set(reply, "id", json_object_get(request, "id"));
-	/* what a request caused is told before its reply */
-	wire_serve_send_records(s);
-	if (line_send(s->line, reply) && !s->leaving)
-		sd_event_exit(s->loop, 1);
-	json_decref(reply);
+		json_object_set(answer->message, "id", json_object_get(request, "id"));
+	wire_serve_answer(s, answer);
 }

@@ -25,7 +25,8 @@
 #define STEP_NS 1000000
 #define CLOCK_TRIES 8
 #define CLOCK_NEAR_NS 20000
-#define CAPTURE_CLOSE_NS (3 * NSEC_PER_SEC)
+#define TAKE_BURSTS 64
+#define SETTLE_NS (50 * NSEC_PER_MSEC)
 
 static uint64_t read_clock(clockid_t id)
 {
@@ -112,6 +113,27 @@ static void tell_lost(struct wire_serve *s, const char *what, const char *port, 
 	json_array_append_new(s->records, rec);
 }
 
+/* What the device had counted at the last look must have come here by now, and what it had been given must have left. */
+static void compare_with_device(struct wire_serve *s, struct wire_port *p, const struct wire_link_counters *n)
+{
+	uint64_t in = p->told.device_in > n->in ? p->told.device_in - n->in : 0,
+		 out = p->told.out > n->device_out ? p->told.out - n->device_out : 0;
+	char why[160];
+
+	if (n->peer_dropped > p->told.peer_dropped)
+		tell_lost(s, "frames", p->name, n->peer_dropped - p->told.peer_dropped,
+			  "the other end of the veth sent them and the network device did not take them");
+	if (in > p->missing_in)
+		tell_lost(s, "frames", p->name, in - p->missing_in, "the network device has counted them and they did not come");
+	if (out > p->missing_out) {
+		snprintf(why, sizeof why, "the network device was given them and has not sent them (dropped by itself: %llu)",
+			 (unsigned long long)n->device_dropped);
+		tell_lost(s, "frames", p->name, out - p->missing_out, why);
+	}
+	p->missing_in = in > p->missing_in ? in : p->missing_in;
+	p->missing_out = out > p->missing_out ? out : p->missing_out;
+}
+
 static void look_at_port(struct wire_serve *s, struct wire_port *p)
 {
 	struct wire_link_counters n, *told = &p->told;
@@ -127,13 +149,32 @@ static void look_at_port(struct wire_serve *s, struct wire_port *p)
 		snprintf(why, sizeof why, "they could not be sent: %s", strerror(n.send_errno));
 		tell_lost(s, "frames", p->name, n.send_failed - told->send_failed, why);
 	}
-	if (n.device_dropped > told->device_dropped)
+	if (n.exact)
+		compare_with_device(s, p, &n);
+	else if (n.device_dropped > told->device_dropped)
 		tell_lost(s, "frames", p->name, n.device_dropped - told->device_dropped,
 			  "the network device dropped them after they were sent");
 	if (n.unsummed > told->unsummed && !told->unsummed)
 		tell_lost(s, "checksums", p->name, n.unsummed,
 			  "frames without a checksum, left to offloading, were carried as they are");
 	*told = n;
+}
+
+bool wire_serve_port_complete(const struct wire_port *p)
+{
+	const struct wire_link_counters *n = &p->told;
+
+	if (n->dropped || n->truncated || n->send_failed)
+		return false;
+	return n->exact ? !n->peer_dropped && !p->missing_in && !p->missing_out : !n->device_dropped;
+}
+
+/* What has come in by now, and no more than a ring holds. */
+static void take_all(struct wire_serve *s)
+{
+	for (unsigned i = 0; i < 2; i++)
+		for (unsigned n = 0; n < TAKE_BURSTS && wire_path_pump(s->path, i, wire_serve_clock()); n++)
+			;
 }
 
 void wire_serve_look(struct wire_serve *s)
@@ -143,6 +184,7 @@ void wire_serve_look(struct wire_serve *s)
 
 	if (!s->path)
 		return;
+	take_all(s);
 	for (unsigned i = 0; i < 2; i++) {
 		int64_t unaccounted = wire_path_unaccounted(s->path, i);
 
@@ -306,20 +348,44 @@ close_ports:
 	return rc;
 }
 
-int wire_serve_close(struct wire_serve *s)
+/* Frames that a device has counted may still be on their way through the kernel. */
+static bool is_settled(const struct wire_serve *s)
 {
-	int rc = 0;
+	struct wire_link_counters n;
+	bool settled = true;
+
+	for (unsigned i = 0; i < 2; i++) {
+		s->port[i].link->ops->counters(s->port[i].link, &n);
+		settled = settled && (!n.exact || (n.device_in <= n.in && n.out <= n.device_out));
+	}
+	return settled;
+}
+
+void wire_serve_settle(struct wire_serve *s)
+{
+	uint64_t until_ns = now_ns() + SETTLE_NS;
+
+	do
+		take_all(s);
+	while (!is_settled(s) && now_ns() < until_ns);
+	/* the second look holds against what is here now what the devices had counted at the first */
+	wire_serve_look(s);
+	wire_serve_look(s);
+}
+
+struct wire_capture *wire_serve_close(struct wire_serve *s)
+{
+	struct wire_capture *c = s->capture;
 
 	if (s->path) {
 		wire_path_capture(s->path, NULL);
 		wire_path_free(s->path);
 	}
 	s->path = NULL;
-	rc = wire_capture_close(s->capture, CAPTURE_CLOSE_NS);
 	s->capture = NULL;
 	close_port(&s->port[0]);
 	close_port(&s->port[1]);
-	return rc;
+	return c;
 }
 
 /* ---- the line ---- */
@@ -330,6 +396,18 @@ static void on_json(void *user, json_t *value)
 
 	wire_ops_request(s, value);
 	wire_serve_arm(s);
+}
+
+void wire_serve_answer(struct wire_serve *s, struct wire_answer *answer)
+{
+	if (answer->waits)
+		return;
+	/* what a request caused is told before its reply */
+	wire_serve_send_records(s);
+	if (line_send(s->line, answer->message) && !s->leaving)
+		sd_event_exit(s->loop, 1);
+	json_decref(answer->message);
+	free(answer);
 }
 
 static void on_text(void *user, const char *text)
@@ -407,14 +485,14 @@ int wire_serve_free(struct wire_serve *s)
 {
 	if (!s)
 		return 0;
-	int rc = wire_serve_close(s);
+	int drained = wire_drain_all(s, WIRE_CAPTURE_END_NS), rc = wire_capture_close(wire_serve_close(s), WIRE_CAPTURE_END_NS);
 
 	sd_event_source_disable_unref(s->timer);
 	line_free(s->line);
 	json_decref(s->records);
 	sd_event_unref(s->loop);
 	free(s);
-	return rc;
+	return rc ? rc : drained;
 }
 
 void wire_serve_flush(struct wire_serve *s, unsigned long long deadline_ns)

@@ -11,14 +11,25 @@
 #include "wire_path.h"
 #include "wire_serve.h"
 
+#define WIRE_CAPTURE_END_NS (3ull * 1000000000) /* a capture that is longer about its end is broken */
+
 struct wire_port {
 	struct wire_serve *serve;
 	unsigned index;
 	char name[32];
 	struct wire_link *link;
 	sd_event_source *source;
-	struct wire_link_counters told; /* what `lost` records have spoken of */
+	struct wire_link_counters told;   /* at the last look; `lost` records have spoken of it */
+	uint64_t missing_in, missing_out; /* of what the device has counted or was given: told too */
 };
+
+/* A message on its way to the controller, which may have to wait for captures. */
+struct wire_answer {
+	json_t *message;
+	unsigned waits;
+};
+
+struct wire_drain;
 
 struct wire_serve {
 	sd_event *loop;
@@ -26,6 +37,7 @@ struct wire_serve {
 	struct wire_port port[2];
 	struct wire_path *path; /* NULL until open */
 	struct wire_capture *capture;
+	struct wire_drain *drains; /* captures that are being written to their end */
 	sd_event_source *timer;
 	uint64_t armed_ns;
 	uint64_t send_at_ns; /* when queued records are to be sent; UINT64_MAX: none */
@@ -44,6 +56,8 @@ void wire_serve_record(struct wire_serve *s, json_t *rec);
 void wire_serve_send_records(struct wire_serve *s);
 /* Looks at all counters and records what was lost since the last time. */
 void wire_serve_look(struct wire_serve *s);
+/* Nothing that came in or went out at this port was lost on the way, as far as was looked. */
+bool wire_serve_port_complete(const struct wire_port *p);
 /* A `clock` record with both clocks now; stepped_ns 0: no step. */
 void wire_serve_tell_clock(struct wire_serve *s, int64_t stepped_ns);
 /* Sets the timer for what comes next. */
@@ -51,8 +65,19 @@ void wire_serve_arm(struct wire_serve *s);
 /* Opens the ports and begins to carry. */
 int wire_serve_open(struct wire_serve *s, const char *const netdevs[2], const char *const names[2], unsigned frames,
 		    unsigned frame_bytes, struct error *e);
-/* Closes capture and ports; what is kept is gone. */
-int wire_serve_close(struct wire_serve *s);
+/* Takes what has come in, and looks at all counters a last time: from here on the account of this link does not change. */
+void wire_serve_settle(struct wire_serve *s);
+/* Closes the ports; what is kept is gone. The capture is left to the caller (NULL: none). */
+struct wire_capture *wire_serve_close(struct wire_serve *s);
+
+/* Lets a capture (taken over) be written to its end, up to deadline_ns from now, while packets go on: until then the answer waits.
+ * A failure is put into `reply`, a part of the answer's message. */
+int wire_drain(struct wire_serve *s, struct wire_capture *c, uint64_t deadline_ns, struct wire_answer *answer, json_t *reply,
+	       struct error *e);
+/* Waits for all of them; their answers are dropped. 0 or the first failure. */
+int wire_drain_all(struct wire_serve *s, uint64_t deadline_ns);
+/* Sends and frees an answer that waits for nothing. */
+void wire_serve_answer(struct wire_serve *s, struct wire_answer *answer);
 
 /* Answers one request, or a batch. */
 void wire_ops_request(struct wire_serve *s, json_t *request);
