@@ -106,6 +106,7 @@ struct wc_group {
 	uint32_t accepted, awaited, discarded, retired;
 	uint32_t left; /* have no end yet, awaited or not */
 	uint64_t last_t;
+	const struct m_post *post; /* the first of a named post that was accepted; NULL for an end */
 };
 
 /* expect_match.c: ret->e.v is the caller's to free. */

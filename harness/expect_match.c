@@ -133,7 +133,7 @@ static struct m_match match_of(const struct eval *v, const struct wc_group *g, s
 	return (struct m_match){ .qp = g->qp,
 				 .life = c ? c->qp_life : 0,
 				 .recv = g->recv,
-				 .post = c ? m_comp_post(v->m, c) : NULL,
+				 .post = c ? m_comp_post(v->m, c) : g->post,
 				 .rec = c ? c->rec : v->m->n_recs };
 }
 

@@ -35,6 +35,8 @@ static void group_of_posts(struct eval *v, struct wc_group *g, const char *of, s
 
 		if (p->inst != inst || p->queue != queue || strcmp(p->as, of) || !p->accepted)
 			continue;
+		if (!g->post)
+			g->post = p;
 		a = m_account_post(m, p);
 		g->accepted += a.accepted;
 		g->awaited += a.awaited;

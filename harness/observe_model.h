@@ -314,17 +314,22 @@ unsigned m_connection_life(const struct model *m, const char *pair);
 /* The connection that a QP's life was in; 0: none. */
 unsigned m_connection_of(const struct model *m, size_t qp, unsigned qp_life);
 
+/* What was queried of a QP while it was connected, before a record; else what was planned. */
+const json_t *m_attr_at(const struct model *m, size_t qp, size_t rec);
+
 /* Profile entries against what is at hand (profile_match.c). */
 struct m_match {
-	const char *spec;    /* the status that the specification wants, or NULL */
-	const char *event;   /* the event, or NULL */
-	const char *state;   /* the QP state, or NULL */
-	const char *returns; /* what a verb returns, or NULL */
-	const char *refused; /* the errno of a post that was refused and completed all the same, or NULL */
+	const char *spec;     /* the status that the specification wants, or NULL */
+	const char *event;    /* the event, or NULL */
+	const char *state;    /* the QP state, or NULL */
+	const char *returns;  /* what a verb returns, or NULL */
+	const char *recovery; /* that a recovery `fails`, or NULL */
+	const char *refused;  /* the errno of a post that was refused and completed all the same, or NULL */
 	size_t qp;
 	unsigned life; /* 0: the current one */
 	bool recv;
 	const struct m_post *post; /* NULL when unknown */
+	const json_t *step;        /* of the plan, where a verb's return is meant */
 	size_t rec;
 };
 /* The entry by which `device` excuses the specification's value: seen ones first; *ret_seen tells. NULL: none. */

@@ -218,3 +218,16 @@ const char *m_why_error(const struct model *m, size_t qp, unsigned life, size_t 
 		why = device_gone(m, qp, inst);
 	return why;
 }
+
+const json_t *m_attr_at(const struct model *m, size_t qp, size_t rec)
+{
+	const json_t *found = NULL;
+
+	for (size_t i = 0; i < m->states.n; i++) {
+		const struct m_state *s = &m->states.v[i];
+
+		if (s->qp == qp && s->rec <= rec && s->queried && (!strcmp(s->new_, "RTS") || !strcmp(s->new_, "RTR")))
+			found = s->queried;
+	}
+	return found ? found : json_object_get(m->qps.v[qp].plan, "attr");
+}

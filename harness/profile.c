@@ -42,13 +42,15 @@ struct field {
 };
 
 static const char *const sides[] = { "send", "recv", NULL };
+static const char *const recoveries[] = { "fails", "verified", NULL };
 static const char *const roles[] = { "requester", "responder", NULL };
 static const char *const detections[] = { "local", "nak", "seq-nak", "rnr", "silent", "none", NULL };
 static const char *const psn_halves[] = { "lower", "upper", NULL };
+static const char *const mtus[] = { "same", "differs", NULL };
 static const char *const wrong_keys[] = { "wrong", "old", NULL };
 static const char *const checks[] = { "unexpected", "ledger", "cause-first", "state", "payload", "time", NULL };
 
-#define VALUES 5
+#define VALUES 6
 /* Everything that narrows an entry. `spec`, `event`, `state` and `returns` (of a verb) are the value that the specification wants.
  */
 static const struct field when_fields[] = {
@@ -57,6 +59,7 @@ static const struct field when_fields[] = {
 	{ .key = "state", .kind = VALUE_NAME, .names = &names_state },
 	{ .key = "returns", .kind = VALUE_NAME, .names = &names_errno },
 	{ .key = "refused", .kind = VALUE_NAME, .names = &names_errno }, /* a post that was: no completion may follow */
+	{ .key = "recovery", .kind = VALUE_ENUM, .values = recoveries },
 	{ .key = "queue", .kind = VALUE_ENUM, .values = sides },
 	{ .key = "at", .kind = VALUE_ENUM, .values = roles },
 	{ .key = "op", .kind = VALUE_NAMES, .names = &names_op },
@@ -65,6 +68,9 @@ static const struct field when_fields[] = {
 	{ .key = "fault", .kind = VALUE_TEXT },
 	{ .key = "with", .kind = VALUE_TEXTS },                     /* arguments that the fault was given, all of them */
 	{ .key = "psn", .kind = VALUE_ENUM, .values = psn_halves }, /* where the QP's own sq_psn lies */
+	{ .key = "path_mtu", .kind = VALUE_ENUM, .values = mtus },  /* the QP's own and its peer's */
+	{ .key = "posted_in", .kind = VALUE_NAME, .names = &names_state },
+	{ .key = "set", .kind = VALUE_TEXTS }, /* attributes that a modify was given, all of them; as `with` */
 	{ .key = "lkey", .kind = VALUE_ENUM, .values = wrong_keys },
 	{ .key = "rkey", .kind = VALUE_ENUM, .values = wrong_keys },
 	{ .key = "retry_cnt", .kind = VALUE_INT },
@@ -235,23 +241,27 @@ static void check_entry(struct reader *r, const struct ynode *n, const json_t *e
 	const json_t *when = json_object_get(entry, "when");
 	const char *device = json_str(entry, "device"), *spec = NULL;
 	const struct name_table *names = NULL;
+	const char *const *words = NULL;
 	int values = 0;
 
 	for (const struct field *f = when_fields; f < when_fields + VALUES; f++) {
 		if (!json_object_get(when, f->key))
 			continue;
 		names = !strcmp(f->key, "refused") ? &names_status : f->names;
+		words = f->values;
 		spec = json_str(when, f->key);
 		values++;
 	}
 	if (values != 1) {
-		complain(r, n, "spec, event, state, returns or refused",
+		complain(r, n, "spec, event, state, returns, refused or recovery",
 			 "`when` names exactly one value that the specification wants, not %d", values);
 		return;
 	}
 	if (!device || !spec)
 		return;
-	if (strcmp(device, "none") && !name_find(names, device))
+	if (words && !is_one_of(words, device))
+		complain(r, ynode_get(n, "device"), NULL, "`%s` is no end of a recovery", device);
+	else if (!words && strcmp(device, "none") && !name_find(names, device))
 		complain(r, ynode_get(n, "device"), "one name, or none", "`%s` is no %s", device, names->what);
 	else if (!strcmp(device, spec))
 		complain(r, ynode_get(n, "device"), NULL, "`%s` is what the specification wants: nothing to excuse", device);

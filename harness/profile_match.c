@@ -130,6 +130,29 @@ static bool attr_is(const struct model *m, size_t qp, const json_t *when, const 
 	return json_integer_value(want) == json_int(json_object_get(q->queried, key) ? q->queried : planned, key, -1);
 }
 
+static bool path_mtu_is(const struct model *m, const struct m_match *what, const json_t *when)
+{
+	const char *peer_name = m->qps.v[what->qp].peer;
+	size_t peer = m_qp_find(m, peer_name, strlen(peer_name));
+	int64_t own = json_int(m_attr_at(m, what->qp, what->rec), "path_mtu", 0);
+
+	return peer == M_NONE ||
+	       is(when, "path_mtu", own == json_int(m_attr_at(m, peer, what->rec), "path_mtu", 0) ? "same" : "differs");
+}
+
+/* The state in which the QP was when a request was posted. */
+static bool posted_in(const struct model *m, const struct m_post *p, const json_t *when)
+{
+	const char *state = NULL;
+
+	if (!json_str(when, "posted_in"))
+		return true;
+	for (size_t i = 0; p && i < m->states.n; i++)
+		if (m->states.v[i].qp == m->queues.v[p->queue].qp && m->states.v[i].rec < p->rec && *m->states.v[i].new_)
+			state = m->states.v[i].new_;
+	return is(when, "posted_in", state);
+}
+
 bool m_profile_applies(const struct model *m, const json_t *entry, const struct m_match *what)
 {
 	const json_t *when = json_object_get(entry, "when"), *step = what->post ? m->insts.v[what->post->inst].plan : NULL;
@@ -137,12 +160,16 @@ bool m_profile_applies(const struct model *m, const json_t *entry, const struct 
 	const struct m_qp *q = what->qp != M_NONE ? &m->qps.v[what->qp] : NULL;
 
 	if (!q || !same(when, "spec", what->spec) || !same(when, "event", what->event) || !same(when, "state", what->state) ||
-	    !same(when, "returns", what->returns) || !same(when, "refused", what->refused))
+	    !same(when, "returns", what->returns) || !same(when, "refused", what->refused) ||
+	    !same(when, "recovery", what->recovery))
 		return false;
 	if (!is(when, "queue", what->recv ? "recv" : "send") || !is(when, "type", q->type) ||
 	    !is(when, "at", role_of(m, what->qp, what->life ? what->life : q->life)))
 		return false;
 	if (json_array_size(ops) && (!what->post || !json_array_has(ops, what->post->op)))
+		return false;
+	if (!path_mtu_is(m, what, when) || !posted_in(m, what->post, when) ||
+	    !m_profile_has_arguments(json_object_get(what->step, "set"), json_object_get(when, "set")))
 		return false;
 	if (!is(when, "lkey", json_str(step, "lkey")) || !is(when, "rkey", json_str(step, "rkey")))
 		return false;

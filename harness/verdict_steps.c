@@ -42,8 +42,10 @@ static const json_t *return_excused(const struct judge *j, const json_t *step, s
 static void wrong_return(struct judge *j, size_t inst, size_t rec, size_t qp, const struct m_post *p, const char *at,
 			 const char *call, int err, const char *more)
 {
-	struct m_match what = { .qp = qp, .post = p, .recv = p && !j->m->queues.v[p->queue].send, .rec = rec };
-	const json_t *step = j->m->insts.v[inst].plan, *entry;
+	struct m_match what = {
+		.qp = qp, .post = p, .recv = p && !j->m->queues.v[p->queue].send, .rec = rec, .step = j->m->insts.v[inst].plan
+	};
+	const json_t *step = what.step, *entry;
 	struct text wanted = { .len = 0 };
 	struct finding *f;
 	bool seen;
@@ -131,7 +133,12 @@ static void key_reused(struct judge *j, size_t inst, const struct m_post *p)
 
 static void right_return(struct judge *j, size_t inst, size_t rec, size_t qp, bool recv, const struct m_post *p, int err)
 {
-	struct m_match what = { .qp = qp, .post = p, .recv = recv, .rec = rec, .returns = err ? name_of(&names_errno, err) : "0" };
+	struct m_match what = { .qp = qp,
+				.post = p,
+				.recv = recv,
+				.rec = rec,
+				.step = j->m->insts.v[inst].plan,
+				.returns = err ? name_of(&names_errno, err) : "0" };
 
 	m_profile_specified(j->m, &what, j->m->insts.v[inst].step);
 }
@@ -349,12 +356,33 @@ static const struct m_recover *last_of_pair(const struct judge *j, size_t inst, 
 	return last;
 }
 
+/* One of the pair's ends is as the profile has it. */
+static bool recovery_excused(struct judge *j, size_t inst, const struct m_recover *last, bool fails)
+{
+	for (size_t qp = 0; qp < j->m->qps.n; qp++) {
+		struct m_match what = { .qp = qp, .rec = last->rec, .recovery = fails ? "fails" : "verified" };
+		const json_t *entry;
+		bool seen;
+
+		if (strcmp(j->m->qps.v[qp].pair, last->pair))
+			continue;
+		entry = m_profile_excuse(j->m, &what, fails ? "verified" : "fails", &seen);
+		if (!entry || !seen)
+			continue;
+		judge_deviation(j, entry, "recover", inst, last->rec, last->pair,
+				"pair %s: expected a recovery that %s, seen %s in attempt %d: the profile's %s", last->pair,
+				fails ? "fails" : "is verified", last->phase, last->attempt, json_str(entry, "id"));
+		return true;
+	}
+	return false;
+}
+
 static void one_recovery(struct judge *j, size_t inst, const struct m_recover *last, bool fails)
 {
 	bool verified = !strcmp(last->phase, "verified");
 	struct finding *f;
 
-	if (verified != fails)
+	if (verified != fails || recovery_excused(j, inst, last, fails))
 		return;
 	f = judge_find(j, SEVERITY_FAIL, "recover", inst, last->rec, last->pair);
 	if (!f)

@@ -95,6 +95,7 @@ static const struct row {
 	/* Recovery, traffic, repetition. */
 	{ "recovery-not-verified", "fail", { "pair p", "3 of 24 messages bad" } },
 	{ "recovery-meant-to-fail", "fail", { "the scenario says it fails" } },
+	{ "recovery-meant-to-fail-in-profile", "deviation", { "the profile's recovers-all-the-same" } },
 	{ "bad-traffic", "fail", { "p.b: traffic traffic-9: expected every message intact, seen 1 bad" } },
 	/* What the wire saw. */
 	{ "wire-pass", "pass", { "" } },

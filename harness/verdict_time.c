@@ -23,17 +23,7 @@ struct timing {
 
 const json_t *judge_attr_at(const struct judge *j, size_t qp, size_t rec)
 {
-	const json_t *found = NULL;
-
-	if (qp == M_NONE)
-		return NULL;
-	for (size_t i = 0; i < j->m->states.n; i++) {
-		const struct m_state *s = &j->m->states.v[i];
-
-		if (s->qp == qp && s->rec <= rec && s->queried && (!strcmp(s->new_, "RTS") || !strcmp(s->new_, "RTR")))
-			found = s->queried;
-	}
-	return found ? found : json_object_get(j->m->qps.v[qp].plan, "attr");
+	return qp == M_NONE ? NULL : m_attr_at(j->m, qp, rec);
 }
 
 static enum detection detection_by_status(const char *status)
