@@ -110,6 +110,7 @@ void op_traffic_prepare(struct agent *a, struct request *r);
 void op_traffic_phase(struct agent *a, struct request *r);
 void op_traffic(struct agent *a, struct request *r);
 void op_traffic_stop(struct agent *a, struct request *r);
+void op_traffic_pause(struct agent *a, struct request *r);
 void op_traffic_verify(struct agent *a, struct request *r);
 void op_counters(struct agent *a, struct request *r);
 void op_events(struct agent *a, struct request *r);

@@ -47,6 +47,7 @@ const struct request_op request_table[] = {
 	{ "traffic_phase", op_traffic_phase, "statistics of a part of a traffic's time" },
 	{ "traffic", op_traffic, "checked messages to and from the peer" },
 	{ "traffic_stop", op_traffic_stop, "ends a traffic" },
+	{ "traffic_pause", op_traffic_pause, "nothing more is sent; or again" },
 	{ "traffic_verify", op_traffic_verify, "looks at what the peer's WRITEs left" },
 	{ "counters", op_counters, "counters of a device" },
 	{ "events", op_events, "async events not yet reported" },

@@ -152,15 +152,41 @@ static void note_error(struct traffic *t, const char *op, uint64_t index, const 
 
 json_t *traffic_json(const struct traffic *t)
 {
-	json_t *f = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "as", t->as, "from", t->qp->o.name, "sent",
-			      (json_int_t)t->next, "done", (json_int_t)t->done, "received", (json_int_t)t->received, "errors",
-			      (json_int_t)t->errors, "bad_payload", (json_int_t)t->bad_payload, "bytes", (json_int_t)t->bytes,
-			      "gap_max_ns", (json_int_t)t->gap_max_ns, "p50_ns", (json_int_t)hist_quantile(&t->latency, 500),
-			      "p99_ns", (json_int_t)hist_quantile(&t->latency, 990));
+	json_t *f =
+		json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "as", t->as, "from", t->qp->o.name,
+			  "sent", (json_int_t)t->next, "done", (json_int_t)t->done, "received", (json_int_t)t->received, "errors",
+			  (json_int_t)t->errors, "bad_payload", (json_int_t)t->bad_payload, "bytes", (json_int_t)t->bytes,
+			  "gap_max_ns", (json_int_t)t->gap_max_ns, "gap_t_ns", (json_int_t)t->gap_t_ns, "p50_ns",
+			  (json_int_t)hist_quantile(&t->latency, 500), "p99_ns", (json_int_t)hist_quantile(&t->latency, 990));
 
 	if (t->first_error)
 		json_object_set(f, "first_error", t->first_error);
 	return f;
+}
+
+static void pause_is_reached(struct traffic *t)
+{
+	struct request *r = t->pauser;
+
+	if (!r || (t->state == TRAFFIC_RUNNING && t->outstanding))
+		return;
+	t->pauser = NULL;
+	request_reply(r, json_pack("{s:I}", "done", (json_int_t)t->done));
+}
+
+/* What is missing has been waited for as well. */
+static void tell_gap(struct traffic *t, uint64_t now)
+{
+	uint64_t gap = now > t->progress_ns ? now - t->progress_ns : 0;
+
+	if (gap > t->gap_max_ns) {
+		t->gap_max_ns = gap;
+		t->gap_t_ns = now;
+	}
+	if (t->gap_ns && gap > t->gap_ns)
+		agent_record(t->agent, now, "traffic", t->qp->o.name, t->qp->o.life,
+			     json_pack("{s:s, s:s, s:s, s:I}", "as", t->as, "from", t->qp->o.name, "phase", "gap", "gap_ns",
+				       (json_int_t)gap));
 }
 
 void traffic_end(struct traffic *t, int rc, const char *phase, const char *text)
@@ -171,9 +197,12 @@ void traffic_end(struct traffic *t, int rc, const char *phase, const char *text)
 
 	if (t->state != TRAFFIC_RUNNING)
 		return;
+	if (t->gap_ns)
+		tell_gap(t, now_ns());
 	t->state = TRAFFIC_ENDED;
 	t->req = NULL;
 	t->qp->traffic = NULL;
+	pause_is_reached(t);
 	t->deadline = sd_event_source_disable_unref(t->deadline);
 	t->pace = sd_event_source_disable_unref(t->pace);
 	cq_unwatch(t->qp->scq);
@@ -197,8 +226,7 @@ void traffic_end(struct traffic *t, int rc, const char *phase, const char *text)
 
 static void progress(struct traffic *t, uint64_t now)
 {
-	if (now - t->progress_ns > t->gap_max_ns)
-		t->gap_max_ns = now - t->progress_ns;
+	tell_gap(t, now);
 	t->progress_ns = now;
 	traffic_phases_progress(t, now);
 }
@@ -277,7 +305,7 @@ static bool paced(struct traffic *t)
 
 static bool may_post(const struct traffic *t)
 {
-	if (t->state != TRAFFIC_RUNNING || !t->tx || t->stopping || t->outstanding >= t->depth || t->qp->dying)
+	if (t->state != TRAFFIC_RUNNING || !t->tx || t->stopping || t->paused || t->outstanding >= t->depth || t->qp->dying)
 		return false;
 	if (t->messages && t->next >= t->messages)
 		return false;
@@ -349,8 +377,23 @@ void traffic_turn(struct agent *a)
 
 	for (t = a->traffics; t; t = t->link) {
 		settle(t);
+		pause_is_reached(t);
 		pump(t);
 	}
+}
+
+void traffic_pause(struct traffic *t, struct request *r)
+{
+	t->paused = true;
+	t->pauser = r;
+	pause_is_reached(t);
+}
+
+void traffic_resume(struct traffic *t)
+{
+	t->paused = false;
+	t->due_ns = now_ns();
+	pump(t);
 }
 
 static int on_deadline(sd_event_source *source, uint64_t usec, void *user)
@@ -480,10 +523,10 @@ void traffic_received(struct traffic *t, struct queue *q, uint32_t seq, const st
 		return;
 	}
 	t->arrived++;
-	if (!t->tx)
-		progress(t, t_ns);
 	if (wc->byte_len == t->size && pattern_check(message_pattern(t, t->peer_tag, index), at, t->size) == PATTERN_INTACT) {
 		t->received++;
+		if (!t->tx)
+			progress(t, t_ns);
 	} else {
 		t->bad_payload++;
 		note_error(t, "RECV", index, "payload is not the peer's");

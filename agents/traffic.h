@@ -60,7 +60,7 @@ struct traffic {
 
 	int ops[TRAFFIC_OPS_MAX]; /* IBV_WR_* */
 	unsigned n_ops;
-	bool tx, rx, background, stopping;
+	bool tx, rx, background, stopping, paused;
 	uint64_t messages; /* to send; 0: until stopped */
 	uint64_t expect;   /* SENDs from the peer; UINT64_MAX: any number */
 	unsigned depth, window;
@@ -76,12 +76,14 @@ struct traffic {
 	struct early *early;
 	unsigned n_early;
 
-	uint64_t done, errors, bad_payload, bytes, received, gap_max_ns, progress_ns;
+	uint64_t done, errors, bad_payload, bytes, received, gap_max_ns, gap_t_ns, progress_ns;
+	uint64_t gap_ns; /* a longer one is a record of its own; 0: none is */
 	struct hist latency;
 	struct traffic_phase *phases;
 	json_t *first_error;
 
-	struct request *req; /* answered at the end */
+	struct request *req;    /* answered at the end */
+	struct request *pauser; /* answered when what was sent has its end */
 	sd_event_source *deadline, *pace;
 	struct traffic *link; /* in agent->traffics */
 };
@@ -95,6 +97,9 @@ void traffic_drop(struct traffic *t);
 void traffic_start(struct traffic *t);
 /* No new messages; ends when its own sends are done. */
 void traffic_wind_up(struct traffic *t);
+/* Nothing more is sent until it is resumed; what was sent goes its way. */
+void traffic_pause(struct traffic *t, struct request *r);
+void traffic_resume(struct traffic *t);
 /* rc of the answer; text (may be NULL) is why, for first_error when there is none yet. */
 void traffic_end(struct traffic *t, int rc, const char *phase, const char *text);
 json_t *traffic_json(const struct traffic *t);

@@ -167,6 +167,7 @@ static int set_up(struct agent *a, const json_t *body, struct traffic *t, struct
 	t->background = json_bool(body, "background", false);
 	t->expect = t->rx ? json_u64(body, "expect_messages", own_sends(t)) : 0;
 	t->interval_ns = json_u64(body, "interval_ns", 0);
+	t->gap_ns = json_u64(body, "gap_ns", 0);
 	t->raddr = json_u64(body, "raddr", 0);
 	t->rkey = (uint32_t)json_int(body, "rkey", 0);
 	t->lkey = t->mr->mr->lkey;
@@ -256,6 +257,24 @@ void op_traffic_stop(struct agent *a, struct request *r)
 		t->req = r;
 	}
 	traffic_wind_up(t);
+}
+
+void op_traffic_pause(struct agent *a, struct request *r)
+{
+	const char *as = json_str(r->body, "as"), *qp_name = json_str(r->body, "qp");
+	struct object *o = qp_name ? object_find(a, OBJECT_QP, qp_name) : NULL;
+	struct traffic *t = as ? traffic_find(a, as, (struct qp *)o) : NULL;
+
+	if (!t || t->state == TRAFFIC_PREPARED) {
+		request_fail(r, -ENOENT, "traffic_pause: there is no traffic \"%s\"", as ? as : "");
+	} else if (t->state != TRAFFIC_RUNNING || t->pauser) {
+		request_fail(r, -EALREADY, "traffic_pause: %s %s", as, t->pauser ? "is being paused" : "has ended");
+	} else if (json_bool(r->body, "on", true)) {
+		traffic_pause(t, r);
+	} else {
+		traffic_resume(t);
+		request_reply(r, NULL);
+	}
 }
 
 /* The last of the peer's WRITEs into a slot, of `messages` messages; false when none was. */

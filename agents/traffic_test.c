@@ -176,6 +176,66 @@ static void test_phases(void)
 	tear_down();
 }
 
+/* One end waits only: a gap ends with an intact message, and a long one is a record of its own. */
+static void test_gaps(void)
+{
+	const json_t *gap, *stop;
+
+	set_up();
+	prepare();
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:s, s:b, s:i}", "op", "traffic", "as", "t", "qp", "q", "ops",
+			       "SEND", "messages", 0, "tag", TAG, "peer_tag", PEER_TAG, "role", "rx", "background", 1, "gap_ns", 1),
+			0);
+	peer_sends(0, PEER_TAG, 0);
+	settle();
+	gap = rig_record("traffic", "q", 0);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(gap);
+	CU_ASSERT_STRING_EQUAL(json_str(gap, "phase"), "gap");
+	CU_ASSERT(json_int(gap, "gap_ns", 0) > 0);
+	peer_sends(1, TAG, 1);
+	settle();
+	CU_ASSERT_PTR_NULL(rig_record("traffic", "q", 1)); /* what arrived damaged ends no gap */
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s}", "op", "traffic_stop", "as", "t"), 0);
+	CU_ASSERT_STRING_EQUAL(json_str(rig_record("traffic", "q", 1), "phase"),
+			       "gap"); /* what did not come any more was waited for */
+	stop = rig_record("traffic", "q", 2);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(stop);
+	CU_ASSERT_EQUAL(json_int(stop, "received", -1), 1);
+	CU_ASSERT_EQUAL(json_int(stop, "bad_payload", -1), 1);
+	CU_ASSERT(json_int(stop, "gap_max_ns", 0) >= json_int(gap, "gap_ns", 0) && json_int(stop, "gap_t_ns", 0) > 0);
+	tear_down();
+}
+
+static void test_pause(void)
+{
+	int id;
+
+	set_up();
+	prepare();
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:s, s:b}", "op", "traffic", "as", "t", "qp", "q", "ops",
+			       "SEND", "messages", 0, "depth", 2, "tag", TAG, "role", "tx", "background", 1),
+			0);
+	settle();
+	CU_ASSERT_EQUAL(fake.qp->n_sent, 2);
+	id = rig_send("{s:s, s:s, s:s}", "op", "traffic_pause", "as", "t", "qp", "q");
+	settle();
+	CU_ASSERT_PTR_NULL(rig_reply(id));
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "traffic_pause", "as", "t", "qp", "q"), -EALREADY);
+	send_done(0, IBV_WC_SUCCESS, true);
+	send_done(1, IBV_WC_SUCCESS, true);
+	CU_ASSERT_EQUAL(json_int(rig_wait(id), "done", -1), 2);
+	settle();
+	CU_ASSERT_EQUAL(fake.qp->n_sent, 2);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:b}", "op", "traffic_pause", "as", "t", "qp", "q", "on", 0), 0);
+	CU_ASSERT_EQUAL(fake.qp->n_sent, 4);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "traffic_pause", "as", "other", "qp", "q"), -ENOENT);
+	id = rig_send("{s:s, s:s, s:s}", "op", "traffic_pause", "as", "t", "qp", "q");
+	send_done(2, IBV_WC_RETRY_EXC_ERR, true);
+	/* Its end answers as well. */
+	CU_ASSERT_PTR_NOT_NULL(rig_wait(id));
+	tear_down();
+}
+
 static void test_bad_payload(void)
 {
 	json_t *stats;
@@ -373,10 +433,16 @@ static void test_verify(void)
 }
 
 static const struct test_case cases[] = {
-	{ "to the end", test_to_the_end },   { "parts of its time", test_phases },
-	{ "bad payload", test_bad_payload }, { "an error ends it", test_error_ends_it },
-	{ "window", test_window },           { "deadline, destroyed QP", test_deadline_and_gone },
-	{ "refused", test_refused },         { "verify", test_verify },
+	{ "gaps", test_gaps },
+	{ "pause", test_pause },
+	{ "to the end", test_to_the_end },
+	{ "parts of its time", test_phases },
+	{ "bad payload", test_bad_payload },
+	{ "an error ends it", test_error_ends_it },
+	{ "window", test_window },
+	{ "deadline, destroyed QP", test_deadline_and_gone },
+	{ "refused", test_refused },
+	{ "verify", test_verify },
 };
 
 int main(void)
