@@ -53,6 +53,7 @@ struct wire_end {
 struct wire_conn {
 	unsigned pair; /* name */
 	unsigned life;
+	bool aside; /* no rule means its packets, and no record tells of them */
 	struct wire_end end[2];
 	struct wire_conn *next; /* all connections, newest first */
 };

@@ -75,7 +75,7 @@ static int op_connect(struct wire_serve *s, const json_t *req, json_t *reply, st
 {
 	const char *pair = json_str(req, "pair");
 	const json_t *ends = json_object_get(req, "ends");
-	struct wire_conn conn = { .life = (unsigned)json_int(req, "life", 1) };
+	struct wire_conn conn = { .life = (unsigned)json_int(req, "life", 1), .aside = json_bool(req, "aside", false) };
 
 	(void)reply;
 	if (!pair || !*pair || json_array_size(ends) != 2)

@@ -34,13 +34,19 @@ static void leave(struct wire_path *w, const struct wire_item *it, struct wire_p
 
 /* ---- what is told of a packet ---- */
 
+/* Of a connection that only looks on: no rule means it. */
+static bool is_aside(const struct wire_item *it)
+{
+	return it->place.conn && it->place.conn->aside;
+}
+
 static void tell(struct wire_path *w, const struct wire_item *it, const struct wire_came *as, bool late, enum wire_fate fate,
 		 uint64_t n)
 {
 	const struct wire_place *place = as ? &as->place : &it->place;
 	bool plain = fate == WIRE_PASSED && !it->n_touched && place->transmission <= 1 && !it->icrc_bad;
 
-	if (!it->roce || !wire_report_wants(&w->report, plain))
+	if (!it->roce || is_aside(it) || !wire_report_wants(&w->report, plain))
 		return;
 	struct wire_sight s = {
 		.t_ns = it->late ? w->now.mono_ns : it->a.t_ns,
@@ -207,6 +213,22 @@ static enum action_result try_rule(struct wire_item *it, struct wire_rule *r, co
 	return r->spent ? ACTION_PASS : hit(it, r, result);
 }
 
+/* Where the whole link has gone dark, what only looks on is lost as well; it is no hit of the rule. */
+static void pass_aside(struct wire_path *w, struct wire_item *it, struct wire_parked *owner)
+{
+	for (unsigned i = 0; i < w->chain.n; i++) {
+		struct wire_rule *r = w->chain.rules[i];
+		struct action *a = &r->action;
+
+		if (r->order <= it->after || r->spent || !a->watching || !a->ops->seen || a->ops->seen(a, &it->a) != ACTION_EAT)
+			continue;
+		touch(it, r);
+		finish(w, it, WIRE_EATEN, owner);
+		return;
+	}
+	finish(w, it, WIRE_PASSED, owner);
+}
+
 /* What follows from a rule's answer. True: the packet has come to its end. */
 static bool settle(struct wire_path *w, struct wire_item *it, bool changed, enum action_result result, struct wire_look *look,
 		   struct wire_parked *owner)
@@ -273,6 +295,10 @@ static void run_chain(struct wire_path *w, struct wire_item *it, struct wire_par
 	struct wire_kind *k = NULL;
 
 	w->current = it;
+	if (is_aside(it)) {
+		pass_aside(w, it, owner);
+		return;
+	}
 	if (it->roce)
 		look = look_at(w, it);
 	if (it->roce && !it->after)

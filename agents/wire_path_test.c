@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "../harness/json.h"
 #include "wire_test.h"
 
 struct bench {
@@ -78,6 +79,19 @@ static void send_packet(struct bench *b, unsigned from, const char *opcode, int6
 	uint8_t frame[FRAME_MAX];
 
 	send_frame(b, from, frame, test_packet(from, opcode, psn, 0x1f, payload, frame));
+}
+
+/* The same between two QPs beside those of p. */
+static void send_beside(struct bench *b, unsigned from, const char *opcode, int64_t psn, size_t payload)
+{
+	uint8_t frame[FRAME_MAX];
+	size_t len = test_packet(from, opcode, psn, 0x1f, payload, frame);
+	struct packet p;
+
+	CU_ASSERT(packet_decode(frame, len, &p) == PACKET_ROCE);
+	CU_ASSERT(packet_field_set(frame, &p, "dest_qp", p.dest_qp + 100) == 0);
+	packet_icrc_mend(frame, &p);
+	send_frame(b, from, frame, len);
 }
 
 /* What came out at a port, one letter a packet: its relative PSN as a digit for a request of a, 'A' + PSN for what answers a, '!'
@@ -217,6 +231,69 @@ static void test_actions(void)
 		stop(&b);
 	}
 	test_variant = &test_variants[0];
+}
+
+/*
+ * A connection that only looks on: whatever a rule says, it means packets of the others; only where the whole link goes dark it is
+ * dark for both, and no hit. No record tells of it, and the account has it.
+ */
+static void test_aside(void)
+{
+	static const struct {
+		const char *rule, *beside, *own;
+		int64_t hits, eaten;
+	} rows[] = {
+		{ "\"action\":\"drop\"", "012345", "", 1, 1 },
+		{ "\"action\":\"drop\",\"match\":{\"from\":\"a\"}", "012345", "", 1, 1 },
+		{ "\"action\":\"drop\",\"match\":{\"pair\":\"bystander\"}", "012345", "0", 0, 0 },
+		{ "\"action\":\"hold\"", "012345", "", 1, 0 },
+		{ "\"action\":\"reorder\",\"packets\":3", "012345", "", 1, 0 },
+		{ "\"action\":\"duplicate\"", "012345", "00", 1, 0 },
+		{ "\"action\":\"drop\",\"match\":{\"class\":\"request\",\"nth\":2}", "012345", "0", 0, 0 },
+		{ "\"action\":\"blackhole\",\"match\":{\"pair\":\"p\"}", "012345", "", 1, 1 },
+		/* Before the packet that it waits for it is not dark. */
+		{ "\"action\":\"blackhole\"", "012", "", 1, 4 },
+		{ "\"action\":\"blackhole\",\"match\":{\"from\":\"a\"}", "012", "", 1, 4 },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct bench b = open_bench();
+		char json[256], got[64];
+		struct wire_conn conn;
+		json_t *report, *r;
+		size_t k;
+
+		start(&b);
+		conn = test_conn(wire_path_names(b.w), 1);
+		conn.pair = wire_name(wire_path_names(b.w), "bystander");
+		conn.aside = true;
+		conn.end[0].qpn += 100;
+		conn.end[1].qpn += 100;
+		CU_ASSERT(wire_path_connect(b.w, &conn, NULL) == 0);
+		snprintf(json, sizeof json, "{\"as\":\"x\",%s}", rows[i].rule);
+		CU_ASSERT(rule(&b, json, NULL) == 0);
+		for (int n = 0; n < 3; n++)
+			send_beside(&b, 0, "RC_SEND_ONLY", n, 64);
+		came_out(&b, 1, got, sizeof got);
+		send_packet(&b, 0, "RC_SEND_ONLY", 0, 64);
+		came_out(&b, 1, json, sizeof json);
+		ROW_ASSERT(!strcmp(json, rows[i].own), "%s: of p came \"%s\"", rows[i].rule, json);
+		for (int n = 3; n < 6; n++)
+			send_beside(&b, 0, "RC_SEND_ONLY", n, 64);
+		came_out(&b, 1, got + strlen(got), sizeof got - strlen(got));
+		ROW_ASSERT(!strcmp(got, rows[i].beside), "%s: beside it came \"%s\"", rows[i].rule, got);
+		report = wire_path_rule_report(b.w, "x");
+		ROW_ASSERT(json_int(report, "hits", -1) == rows[i].hits, "%s: %lld hits", rows[i].rule,
+			   (long long)json_int(report, "hits", -1));
+		json_decref(report);
+		ROW_ASSERT((int64_t)wire_path_account(b.w, 0)->eaten == rows[i].eaten && !wire_path_unaccounted(b.w, 0),
+			   "%s: %llu eaten", rows[i].rule, (unsigned long long)wire_path_account(b.w, 0)->eaten);
+		wire_report_flush(wire_path_report(b.w), UINT64_MAX);
+		json_array_foreach(b.records, k, r)
+			ROW_ASSERT(!json_str(r, "pair") || strcmp(json_str(r, "pair"), "bystander"), "%s: it is told of",
+				   rows[i].rule);
+		stop(&b);
+	}
 }
 
 static void test_rules_refused(void)
@@ -587,6 +664,7 @@ static void test_untouched(void)
 }
 
 static const struct test_case cases[] = {
+	{ "what only looks on", test_aside },
 	{ "each action on a small conversation", test_actions },
 	{ "rules that make no sense are refused", test_rules_refused },
 	{ "rules compose in their order", test_chain },
