@@ -103,9 +103,12 @@ struct fault_ops {
 	const struct fault_param *params; /* ends with a row without a name */
 	const char *const *needs;         /* capabilities ("wire", "guest"), NULL-terminated, may be NULL */
 	const char *proof;                /* one line: what shows that it fired */
+	bool counts_link;                 /* the proof counts all packets of the link: nobody else sends while it is active */
 	bool undo_in_injector;            /* `for:` is timed there, not by the controller */
 	/* The finding of the device, given the normalised arguments. */
 	enum detection (*detection)(const json_t *args);
+	/* Where the arguments widen the blast; NULL: it is `blast`. */
+	enum fault_blast (*blast_of)(const json_t *args);
 	/* Checks what the table cannot say (exactly one of two). A sentence in e, -EINVAL. May be NULL. */
 	int (*check)(const json_t *args, struct error *e);
 	int (*inject)(struct fault *f, struct error *e);
@@ -135,6 +138,7 @@ struct fault {
 
 extern const struct fault_ops *const fault_table[]; /* NULL-terminated, sorted by name */
 const struct fault_ops *fault_find(const char *name);
+enum fault_blast fault_blast_of(const struct fault_ops *ops, const json_t *args);
 extern const char *const fault_layer_names[NUM_FAULT_LAYERS];
 extern const char *const fault_blast_names[NUM_FAULT_BLASTS];
 

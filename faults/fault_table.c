@@ -50,6 +50,11 @@ const struct fault_ops *const fault_table[] = {
 	NULL,
 };
 
+enum fault_blast fault_blast_of(const struct fault_ops *ops, const json_t *args)
+{
+	return ops->blast_of ? ops->blast_of(args) : ops->blast;
+}
+
 const char *const fault_layer_names[NUM_FAULT_LAYERS] = {
 	[FAULT_LAYER_INVALID] = "?", [FAULT_VERBS] = "verbs",     [FAULT_LINK] = "link",
 	[FAULT_WIRE] = "wire",       [FAULT_PROCESS] = "process",

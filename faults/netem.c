@@ -160,6 +160,7 @@ const struct fault_ops fault_netem = {
 	.layer = FAULT_LINK,
 	.blast = FAULT_BLAST_LINK,
 	.params = params,
+	.counts_link = true,
 	.proof = "the qdisc's count of drops (loss) or of packets that passed through it",
 	.detection = detection,
 	.check = check,

@@ -96,6 +96,15 @@ static enum detection detection(const json_t *args)
 	return strncmp(kind, "NAK_", 4) == 0 ? DETECTION_NAK : DETECTION_SILENT;
 }
 
+/* A hole without a pair swallows whatever comes. */
+static enum fault_blast blast_of(const json_t *args)
+{
+	const char *action = json_str(args, "action");
+	bool link = action && strcmp(action, "blackhole") == 0 && !json_object_get(json_object_get(args, "match"), "pair");
+
+	return link ? FAULT_BLAST_LINK : FAULT_BLAST_PAIR;
+}
+
 static int inject(struct fault *f, struct error *e)
 {
 	json_t *req = json_copy((json_t *)f->args), *lasts = json_object_get(f->state, "for_ns");
@@ -159,6 +168,7 @@ const struct fault_ops fault_wire = {
 	.proof = "the wire's own count of packets that it did this to",
 	.undo_in_injector = true,
 	.detection = detection,
+	.blast_of = blast_of,
 	.check = check,
 	.inject = inject,
 	.clear = clear,
