@@ -159,7 +159,8 @@ int agents_open(struct case_run *r, const char *name, struct error *e)
 
 		if (!a->name[0] || (name && strcmp(a->name, name) != 0))
 			continue;
-		hello_of(r, a);
+		if (!plan_is_bystander(a->name))
+			hello_of(r, a);
 		ops_add(&ops, a->name, json_pack("{s:s,s:o}", "op", "seed", "seed", json_hex(r->seed)));
 		req = json_pack("{s:s,s:o,s:s,s:i}", "op", "device_open", "name", json_sprintf("dev.%s", a->name), "device",
 				a->lab_device->rdma, "port", a->lab_device->port);
@@ -239,6 +240,7 @@ static void case_finish(struct case_run *r, json_t *before)
 	query_states(r, &all, "query");
 	payload_settle(r, 0);
 	faults_finish(r);
+	bystander_stop(r);
 	query_counters(r, NULL);
 	wire_close(r);
 	ends_free(&all);
@@ -281,7 +283,7 @@ static int case_begin(struct case_run *r, struct error *e)
 	clock_measure(r);
 	clock_witness(r, true);
 	query_counters(r, NULL);
-	return 0;
+	return bystander_start(r, e);
 }
 
 static void run_steps(struct case_run *r)

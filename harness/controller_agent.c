@@ -248,23 +248,31 @@ static int take_agent(struct case_run *r, const char *name, const char *device, 
 	return 0;
 }
 
+static int take_agents(struct case_run *r, const json_t *agents, struct error *e)
+{
+	const char *name;
+	json_t *plan;
+
+	json_object_foreach((json_t *)agents, name, plan) {
+		const char *device = json_str(plan, "device");
+		int rc = agent_find(r, name) ? 0 : take_agent(r, name, device ? device : name, e);
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
 int agents_start(struct case_run *r, struct error *e)
 {
 	struct hello_wait w = { .c = r->c };
 	struct ctl_agent *a;
-	const char *name;
-	json_t *plan;
-	int rc;
+	int rc = take_agents(r, json_object_get(r->plan, "agents"), e);
 
-	json_object_foreach(json_object_get(r->plan, "agents"), name, plan) {
-		const char *device = json_str(plan, "device");
-
-		if (agent_find(r, name))
-			continue;
-		rc = take_agent(r, name, device ? device : name, e);
-		if (rc)
-			return rc;
-	}
+	if (!rc)
+		rc = take_agents(r, json_object_get(json_object_get(r->plan, PLAN_BYSTANDER), "agents"), e);
+	if (rc)
+		return rc;
 	rc = case_wait(r, hellos_are_here, &w, now_ns() + HELLO_NS);
 	for (a = r->c->agents; a; a = a->next) {
 		if (!a->name[0])

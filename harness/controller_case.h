@@ -136,6 +136,10 @@ struct case_run {
 	bool over;             /* the budget is spent */
 	bool in_due;           /* a timed action runs: no second one inside */
 	bool broken;           /* an expecting step of this iteration did not hold */
+	struct {
+		bool runs, ended; /* connected; something ended its traffic */
+		unsigned quiet;   /* faults that want silence */
+	} bystander;
 };
 
 /* Writes what the callbacks noted, runs timed fault actions that are due, and waits until done(user) is true (0), at_ns passes or
@@ -177,6 +181,19 @@ bool wire_is_stopped(const struct case_run *r);
 /* Another one in the place of one that was killed, told of all connections of the case. */
 int wire_restart(struct case_run *r, struct error *e);
 void wire_free(struct controller *c);
+
+/* ---- the pair that looks on (controller_bystander.c) ---- */
+
+/* A record of it, and whether it tells more than that all is well. */
+bool bystander_record(const char *src, const json_t *rec, bool *ret_tells);
+/* Connects its agents, which run already, and lets the first message go. Nothing where the plan has none. */
+int bystander_start(struct case_run *r, struct error *e);
+/* Its statistics and states are on record. */
+void bystander_stop(struct case_run *r);
+/* Its own statistics of that time; silence where the fault's proof counts whatever is on the link. After a fault of the link that
+ * ended it, it is connected anew. */
+void bystander_fault_begins(struct case_run *r, const struct fault *f);
+void bystander_fault_ends(struct case_run *r, const struct fault *f);
 
 /* ---- kernel log and residue (controller_klog.c, controller_residue.c) ---- */
 

@@ -34,7 +34,7 @@ static void fault_record(struct fault_run *f, const char *phase, json_t *evidenc
 	json_t *rec = json_pack("{s:s,s:s,s:s,s:o,s:s,s:s,s:s,s:o}", "kind", "fault", "as", f->as, "name", ops->name, "at",
 				ends_of_args(f), "phase", phase, "detection",
 				detection_names[ops->detection ? ops->detection(f->args) : DETECTION_NONE], "blast",
-				fault_blast_names[ops->blast], "evidence", evidence ? evidence : json_object());
+				fault_blast_names[fault_blast_of(ops, f->args)], "evidence", evidence ? evidence : json_object());
 
 	if (text && text[0])
 		json_object_set_new(rec, "text", json_string(text));
@@ -104,6 +104,7 @@ int fault_inject(struct case_run *r, const json_t *step, struct error *e)
 	/* What arrived before is looked at while it can be. */
 	payload_settle(r, 0);
 	traffics_told(f, true);
+	bystander_fault_begins(r, &f->f);
 	fault_record(f, "inject", NULL, 0, NULL);
 	rc = ops->inject(&f->f, e);
 	traffics_settled(f);
@@ -111,6 +112,7 @@ int fault_inject(struct case_run *r, const json_t *step, struct error *e)
 		f->f.active = false;
 		f->done = f->proven = true;
 		fault_record(f, "not_fired", NULL, rc, e->text);
+		bystander_fault_ends(r, &f->f);
 		return rc;
 	}
 	if (for_ns && !ops->undo_in_injector)
@@ -191,6 +193,7 @@ static int fault_end(struct fault_run *f, struct error *e)
 		rc = f->f.ops->clear(&f->f, e);
 	fault_prove(f, false);
 	fault_record(f, "clear", last_report(f), rc, rc < 0 ? e->text : NULL);
+	bystander_fault_ends(f->r, &f->f);
 	return rc < 0 ? rc : 0;
 }
 

@@ -272,7 +272,7 @@ static void note_kept_back(struct case_run *r, struct object *qp, unsigned count
 
 static json_t *receive_request(struct case_run *r, const struct object *qp, int64_t count, const char *by)
 {
-	int64_t bytes = json_int(r->plan, "msg_bytes", 64), stride = (bytes + 63) / 64 * 64;
+	int64_t bytes = json_int(qp->plan, "msg_bytes", json_int(r->plan, "msg_bytes", 64)), stride = (bytes + 63) / 64 * 64;
 	const struct object *mr = receive_mr(r, qp);
 	json_t *req;
 

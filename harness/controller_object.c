@@ -48,13 +48,13 @@ static int object_add(struct case_run *r, const json_t *plan, enum object_type t
 	return 0;
 }
 
-int ctl_objects_init(struct case_run *r, struct error *e)
+static int objects_add(struct case_run *r, const json_t *lists, struct error *e)
 {
 	for (size_t i = 0; i < sizeof plan_arrays / sizeof plan_arrays[0]; i++) {
 		const json_t *plan;
 		size_t j;
 
-		json_array_foreach(json_object_get(r->plan, plan_arrays[i].array), j, plan) {
+		json_array_foreach(json_object_get(lists, plan_arrays[i].array), j, plan) {
 			int rc = object_add(r, plan, plan_arrays[i].type, e);
 
 			if (rc)
@@ -62,6 +62,13 @@ int ctl_objects_init(struct case_run *r, struct error *e)
 		}
 	}
 	return 0;
+}
+
+int ctl_objects_init(struct case_run *r, struct error *e)
+{
+	int rc = objects_add(r, r->plan, e);
+
+	return rc ? rc : objects_add(r, json_object_get(r->plan, PLAN_BYSTANDER), e);
 }
 
 void ctl_objects_free(struct case_run *r)
@@ -221,7 +228,7 @@ static int add_pair(struct case_run *r, struct ends *ends, const char *pair, str
 	bool any = false;
 
 	for (o = r->objects; o; o = o->hh.next) {
-		if (o->type != OBJECT_QP || !o->pair || (pair && strcmp(o->pair, pair) != 0))
+		if (o->type != OBJECT_QP || !o->pair || (pair ? strcmp(o->pair, pair) != 0 : plan_is_bystander(o->pair)))
 			continue;
 		any = true;
 		if (ends_add(ends, o))

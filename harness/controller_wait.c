@@ -92,6 +92,18 @@ static bool is_news(const json_t *rec)
 
 static void write_down(struct case_run *r, const char *src, const char *clk, json_t *rec)
 {
+	const char *kind = json_str(rec, "kind"), *phase = json_str(rec, "phase");
+	bool tells;
+
+	if (bystander_record(src, rec, &tells)) {
+		follow(r, rec);
+		r->bystander.ended |= kind && phase && strcmp(kind, "traffic") == 0 && strcmp(phase, "end") == 0;
+		if (tells) {
+			recorder_write(r->rec, src, clk, rec);
+			model_feed(r->model, rec);
+		}
+		return;
+	}
 	recorder_write(r->rec, src, clk, rec);
 	follow(r, rec);
 	posts_note(r, rec);

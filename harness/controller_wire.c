@@ -454,7 +454,8 @@ int wire_connect(struct case_run *r, struct object *qp, struct error *e)
 	life = (unsigned)json_int(known, "life", 0) + 1;
 	rec = json_pack("{s:s,s:s,s:i,s:O}", "kind", "connection", "pair", first->pair, "life", (int)life, "ends", ends);
 	json_object_set_new(r->connections, first->pair, json_pack("{s:i,s:O}", "life", (int)life, "ends", ends));
-	req = json_pack("{s:s,s:s,s:i,s:o}", "op", "connect", "pair", first->pair, "life", (int)life, "ends", ends);
+	req = json_pack("{s:s,s:s,s:i,s:o,s:b}", "op", "connect", "pair", first->pair, "life", (int)life, "ends", ends, "aside",
+			plan_is_bystander(first->pair));
 	json_array_append_new(r->to_tell, req);
 	case_record(r, "controller", rec);
 	return tell_all(r, e);

@@ -7,6 +7,7 @@
 
 #include "json.h"
 #include "observe_model.h"
+#include "plan.h"
 
 struct string {
 	UT_hash_handle hh;
@@ -435,6 +436,21 @@ static void on_recover(struct model *m, const struct m_record *r)
 				 .rec = r->rec };
 }
 
+static void on_bystander(struct model *m, const struct m_record *r)
+{
+	struct m_kept *k = VEC_PUSH(&m->bystander);
+
+	if (!k) {
+		m->err = -ENOMEM;
+		return;
+	}
+	*k = (struct m_kept){ .kind = m_intern(m, json_str(r->r, "kind")),
+			      .r = json_incref((json_t *)r->r),
+			      .t = r->t,
+			      .inst = r->inst,
+			      .rec = r->rec };
+}
+
 static void on_kept(struct model *m, const struct m_record *r)
 {
 	struct m_kept *k = VEC_PUSH(&m->kept);
@@ -499,6 +515,11 @@ void model_feed(struct model *m, const json_t *record)
 	if (json_int(record, "step", 0) == -1)
 		m->ended = true;
 	r.inst = inst_of(m, record);
+	if (plan_is_bystander(src) || plan_is_bystander(obj) || plan_is_bystander(json_str(record, "pair")) ||
+	    plan_is_bystander(json_str(record, "what"))) {
+		on_bystander(m, &r);
+		return;
+	}
 	for (size_t i = 0; !m->err && i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (!strcmp(kinds[i].kind, kind))
 			kinds[i].on(m, &r);
@@ -618,6 +639,8 @@ void model_free(struct model *m)
 	}
 	for (size_t i = 0; i < m->kept.n; i++)
 		json_decref(m->kept.v[i].r);
+	for (size_t i = 0; i < m->bystander.n; i++)
+		json_decref(m->bystander.v[i].r);
 	free(m->insts.v);
 	free(m->qps.v);
 	free(m->queues.v);
@@ -632,6 +655,7 @@ void model_free(struct model *m)
 	free(m->packets.v);
 	free(m->connections.v);
 	free(m->kept.v);
+	free(m->bystander.v);
 	free(m->allows.v);
 	json_decref(m->values);
 	json_decref(m->counter_base);

@@ -237,6 +237,7 @@ struct model {
 	VEC(struct m_packet) packets;
 	VEC(struct m_connection) connections;
 	VEC(struct m_kept) kept;
+	VEC(struct m_kept) bystander;       /* what is on record of the pair that looks on; no other list has it */
 	VEC(size_t) allows;                 /* instances of `allow` steps that ran */
 	json_t *values;                     /* object -> what verbs returned and queries said, caps flattened */
 	json_t *counter_base, *counter_now; /* dev -> values */

@@ -75,8 +75,6 @@ static json_t *plan_head(const struct scenario_case *c, const struct plan_option
 	json_object_set_new(plan, "sweep", c->sweep ? json_deep_copy(c->sweep) : json_null());
 	json_object_set_new(plan, "set", set);
 	json_object_set_new(plan, "exclusive", copy_or(c->doc, "exclusive", json_false()));
-	/* There is no bystander to run yet, whatever a file says. */
-	json_object_set_new(plan, "bystander", json_false());
 	return plan;
 }
 
@@ -123,6 +121,7 @@ static int plan_fill(struct planner *p)
 		rc = swept_packets(p);
 	if (rc)
 		return rc;
+	json_object_set_new(plan, "bystander", plan_bystander(p));
 	json_object_set_new(plan, "budget_ns", json_integer((json_int_t)plan_budget(steps)));
 	plan_skip(p);
 	json_object_set_new(plan, "skip", p->skip[0] ? json_string(p->skip) : json_null());

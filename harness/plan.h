@@ -13,6 +13,9 @@
 #include "error.h"
 #include "scenario.h"
 
+/* The pair that looks on, and what its agents' names begin with: no file has such names. */
+#define PLAN_BYSTANDER "bystander"
+
 struct plan_options {
 	uint64_t seed;
 	const char *const *set; /* "qp.timeout=18" strings, NULL-terminated, or NULL */
@@ -24,6 +27,8 @@ int plan_make(const struct scenario_case *c, const struct plan_options *o, json_
 /* The objects of a plan by name; borrowed, NULL when absent. */
 const json_t *plan_qp(const json_t *plan, const char *name);
 const json_t *plan_find(const json_t *plan, const char *array, const char *name);
+/* The bystander's own name, or that of one of its agents, ends, devices ("dev.") or sources ("agent/"). NULL is not. */
+bool plan_is_bystander(const char *name);
 /* The step with this number, members of repeat and together included. */
 const json_t *plan_step(const json_t *plan, int n);
 

@@ -240,7 +240,7 @@ static int set_put(struct planner *p, json_t *qp)
 	return 0;
 }
 
-static void defaults_put(struct planner *p, json_t *qp)
+void plan_attributes_default(struct planner *p, json_t *qp)
 {
 	json_t *cap = json_object(), *attr = json_object();
 
@@ -311,7 +311,7 @@ int plan_attributes(struct planner *p, json_t *qp, const json_t *pair_qp)
 {
 	int rc;
 
-	defaults_put(p, qp);
+	plan_attributes_default(p, qp);
 	raise_caps(p, qp, json_object_get(p->doc, "steps"));
 	rc = block_put(p, qp, "qp", json_object_get(p->doc, "qp"));
 	if (!rc && pair_qp)

@@ -53,12 +53,17 @@ uint64_t plan_ref_bound(struct planner *p, const json_t *value);
 
 /* plan_attr.c: attributes of one end, --set on top. Fills "attr", "cap", "type", "signal_all" of qp. */
 int plan_attributes(struct planner *p, json_t *qp, const json_t *pair_qp);
+/* The same without what the file says. */
+void plan_attributes_default(struct planner *p, json_t *qp);
 int plan_set_check(struct planner *p);
 int plan_link(struct planner *p);
 
 /* plan_objects.c */
 int plan_objects(struct planner *p);
 int plan_memory(struct planner *p); /* after the steps: MRs of the QPs and SRQs */
+
+/* plan_bystander.c: the second pair, or false. New reference. */
+json_t *plan_bystander(struct planner *p);
 
 /* plan_layout.c: places of messages. */
 int plan_place(struct planner *p, json_t *step);

@@ -358,7 +358,7 @@ static int do_fault(struct planner *p, json_t *step)
 	if (rc)
 		return rc;
 	json_object_set_new(step, "layer", json_string(fault_layer_names[ops->layer]));
-	json_object_set_new(step, "blast", json_string(fault_blast_names[ops->blast]));
+	json_object_set_new(step, "blast", json_string(fault_blast_names[fault_blast_of(ops, json_object_get(step, "args"))]));
 	json_object_set_new(step, "detection",
 			    json_string(detection_names[ops->detection ? ops->detection(args) : DETECTION_NONE]));
 	return 0;

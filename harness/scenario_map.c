@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "scenario_loader.h"
 
+#include "plan.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -73,6 +75,11 @@ static bool name_clash(struct loader *l, const struct ynode *key, const struct g
 	static const char *const words[] = { "srq", "cq", "dev", "send", "recv", NULL };
 	bool plain = strspn(key->text, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(key->text);
 
+	if (plan_is_bystander(key->text)) {
+		complain(l, key, "choose another name", "names that begin with `%s` belong to the pair that looks on",
+			 PLAN_BYSTANDER);
+		return true;
+	}
 	if (strcmp(k->name, "agents") && strcmp(k->name, "pairs"))
 		return false;
 	for (size_t i = 0; words[i]; i++) {

@@ -322,6 +322,17 @@ json_t *parse_measure(struct loader *l, struct ynode *n, const struct gkey *k)
 	return parse_compare(l, n, k);
 }
 
+/* The second pair's packets are counted as well: only how much there is at least can be said. */
+static void check_counter(struct loader *l, const struct ynode *n, const char *name, const json_t *value)
+{
+	const char *op = json_str(value, "op");
+	bool bounded = op && strcmp(op, ">") && strcmp(op, ">=") && (strcmp(op, "range") || json_object_get(value, "max"));
+
+	if (bounded && !json_object_get(l->doc, "bystander"))
+		complain(l, n, "`\">= 3\"`; or `bystander: none` at the top of the file; or `packets` of the wire",
+			 "the device's `%s` counts what the bystander does as well: an upper bound means nothing", name);
+}
+
 json_t *parse_counters(struct loader *l, struct ynode *n, const struct gkey *k)
 {
 	static const char hint[] = "`counter: { duplicate_request: \">= 3\" }`";
@@ -338,8 +349,10 @@ json_t *parse_counters(struct loader *l, struct ynode *n, const struct gkey *k)
 		struct ynode *kid = n->kids[i];
 		json_t *value = value_parse(l, kid, &(struct gkey){ .name = kid->key->text, .type = G_COMPARE });
 
-		if (value)
-			json_object_set_new(out, kid->key->text, value);
+		if (!value)
+			continue;
+		check_counter(l, kid, kid->key->text, value);
+		json_object_set_new(out, kid->key->text, value);
 	}
 	return out;
 }

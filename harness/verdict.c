@@ -386,6 +386,8 @@ static json_t *verdict_json(struct judge *j, json_t *packets)
 		      "duration_ns", (json_int_t)(j->m->last_t - j->m->first_t), "findings", findings, "windows", j->windows,
 		      "faults", faults_json(j), "deviations", deviations, "stale", stale, "ledger", ledger_json(j), "counters",
 		      counters_json(j));
+	if (j->bystander)
+		json_object_set(v, "bystander", j->bystander);
 	free(head);
 	if (packets) {
 		json_object_set(v, "packets", packets);
@@ -418,7 +420,7 @@ static const struct {
 	{ "kernel", verdict_check_kernel, true },    { "residue", verdict_check_residue, true },
 	{ "hang", verdict_check_hang, true },        { "faults", verdict_check_faults, false },
 	{ "recover", verdict_check_recover, false }, { "stale", verdict_check_stale, false },
-	{ "repeat", verdict_check_repeat, false },
+	{ "repeat", verdict_check_repeat, false },   { "bystander", verdict_check_bystander, false },
 };
 
 /* Without the wire there was no link: what the ends made of that is no finding about them. The kernel is another matter. */
@@ -477,6 +479,7 @@ int verdict_judge(const json_t *plan, const json_t *records, bool torn, const st
 		json_decref(j.findings.v[i].deviation);
 	free(j.findings.v);
 	json_decref(j.windows);
+	json_decref(j.bystander);
 	model_free(j.m);
 	if (rc)
 		return error_set(e, rc, "cannot judge: %s", strerror(-rc));

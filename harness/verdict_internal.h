@@ -26,6 +26,7 @@ struct judge {
 	struct model *m;
 	VEC(struct finding) findings;
 	json_t *windows;
+	json_t *bystander; /* what it was like; NULL: there was none */
 	bool crashed;   /* the guest is gone: what is missing is missing for that reason */
 	bool wire_gone; /* so are its proofs */
 	bool cut;       /* the record is not whole: so is what it lacks */
@@ -71,6 +72,7 @@ void verdict_check_unexpected(struct judge *j);
 void verdict_check_time(struct judge *j);
 void verdict_check_packets(struct judge *j);
 void verdict_check_kernel(struct judge *j);
+void verdict_check_bystander(struct judge *j);
 void verdict_check_residue(struct judge *j);
 void verdict_check_hang(struct judge *j);
 void verdict_check_lost(struct judge *j);
