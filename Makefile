@@ -160,7 +160,7 @@ unit: all tests
 
 tests: $(TEST_BINS)
 
-##bench: guest boot, harness overhead, peak memory and forwarding rates, as ratios with their spread
+##bench: guest boot and restore, harness overhead, peak memory and forwarding rates, as ratios with their spread
 bench: setup
 	@$(MAKE) --no-print-directory all $(BUILD)/wire_bench
 	@$(BUILD)/qpdrill bench $(ARGS)

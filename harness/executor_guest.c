@@ -31,7 +31,6 @@
 #define CASE_MARGIN_NS (45 * NSEC_PER_SEC) /* more than the longest single wait, a lab command's */
 #define BYE_TIMEOUT_NS (5 * NSEC_PER_SEC)
 #define BOOT_TRIES 2
-#define LANES 1
 
 struct outer {
 	sd_event *loop;
@@ -453,7 +452,7 @@ static int guest_probe(struct error *e)
 static void find_saved(struct outer *x)
 {
 	const struct guest_saved_options so = {
-		.kernel = &x->kernel, .accel = x->accel, .inner = x->inner, .lanes = LANES, .journal = x->journal
+		.kernel = &x->kernel, .accel = x->accel, .inner = x->inner, .lanes = GUEST_SAVED_LANES, .journal = x->journal
 	};
 
 	x->saved = guest_saved_find(&so);

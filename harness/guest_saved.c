@@ -28,11 +28,12 @@
 #endif
 
 #define SCHEMA 2
-#define KEEP 6
+#define KEEP 8
 #define ROOM_BYTES (1ULL << 30)
 #define MAKE_TIMEOUT_NS (90 * NSEC_PER_SEC)
 #define RESTORE_TIMEOUT_NS (20 * NSEC_PER_SEC)
 #define PREPARE_FILE "prepare.txt"
+#define HALF "tmp."
 
 /* All that may lie in a folder, whole or half made. */
 static const char *const file_names[] = { "ram", "state", "stamp.json", PREPARE_FILE, "console.log", "qemu.log" };
@@ -75,15 +76,32 @@ static int read_whole(const char *path, char **ret, size_t *ret_len, struct erro
 	return rc;
 }
 
+static void empty_folder(int dir)
+{
+	for (size_t i = 0; i < sizeof file_names / sizeof file_names[0]; i++)
+		unlinkat(dir, file_names[i], 0);
+}
+
 static void remove_folder(int at, const char *name)
 {
 	int dir = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	for (size_t i = 0; dir >= 0 && i < sizeof file_names / sizeof file_names[0]; i++)
-		unlinkat(dir, file_names[i], 0);
+	if (dir >= 0) {
+		empty_folder(dir);
+		close(dir);
+	}
+	unlinkat(at, name, AT_REMOVEDIR);
+}
+
+/* A half made one whose maker has gone. */
+static bool is_left(int at, const char *name)
+{
+	int dir = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool left = dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) == 0;
+
 	if (dir >= 0)
 		close(dir);
-	unlinkat(at, name, AT_REMOVEDIR);
+	return left;
 }
 
 /* ---- key ---- */
@@ -326,22 +344,46 @@ static void say_why(const char *dir, struct error *e)
 	json_decref(last);
 }
 
+/* Opens the folder in which the one for target is made, empty and locked; one that was left half made is begun again. */
+static int open_half(const char *dir, struct error *e)
+{
+	struct stat here, there;
+
+	if (mkdir(dir, 0777) < 0 && errno != EEXIST)
+		return error_set(e, -errno, "%s: %s", dir, strerror(errno));
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	/* Between the two calls somebody may have taken it for a left one. */
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &here) < 0 || stat(dir, &there) < 0 ||
+	    here.st_ino != there.st_ino) {
+		if (fd >= 0)
+			close(fd);
+		return error_set(e, -EBUSY, "another run is saving one");
+	}
+	empty_folder(fd);
+	return fd;
+}
+
 static int make(const struct guest_saved_options *o, const char *saved, const char *target, struct error *e)
 {
 	char dir[PATH_MAX];
 	struct statvfs room;
-	int id = 0;
+	int rc = 0;
 
 	if (statvfs(saved, &room) == 0 && (uint64_t)room.f_bavail * room.f_frsize < ROOM_BYTES)
 		return error_set(e, -ENOSPC, "%s has less than 1 GiB left", saved);
-	snprintf(dir, sizeof dir, "%.4000s/tmp.XXXXXX", saved);
-	if (!mkdtemp(dir))
-		return error_set(e, -errno, "%s: %s", dir, strerror(errno));
-	const char *const undo[] = { "rm", "-rf", dir, NULL };
-	int rc = journal_add(o->journal, undo, &id, e);
+	snprintf(dir, sizeof dir, "%.4000s/" HALF "%s", saved, strrchr(target, '/') + 1);
+	int fd = open_half(dir, e);
 
-	if (rc == 0)
-		rc = boot_and_save(o, dir, e);
+	if (fd < 0)
+		return fd;
+	if (access(target, F_OK) == 0) { /* another run was faster */
+		rc = check(target, e);
+		remove_folder(AT_FDCWD, dir);
+		close(fd);
+		return rc;
+	}
+	rc = boot_and_save(o, dir, e);
 	if (rc == 0)
 		rc = write_stamp(dir, e);
 	if (rc == 0 && rename(dir, target) < 0)
@@ -350,8 +392,7 @@ static int make(const struct guest_saved_options *o, const char *saved, const ch
 		say_why(dir, e);
 		remove_folder(AT_FDCWD, dir);
 	}
-	if (id)
-		journal_done(o->journal, id);
+	close(fd);
 	return rc;
 }
 
@@ -371,7 +412,7 @@ static int newest_first(const void *a, const void *b)
 	return (x->used.tv_nsec < y->used.tv_nsec) - (x->used.tv_nsec > y->used.tv_nsec);
 }
 
-/* Keeps those used last, and room for one more; only while nobody else makes one, so that half of one is nobody's. */
+/* Keeps those used last, and room for one more. */
 static void prune(const char *saved)
 {
 	struct entry found[64];
@@ -384,15 +425,17 @@ static void prune(const char *saved)
 		if (entry->d_name[0] == '.' || fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    !S_ISDIR(st.st_mode))
 			continue;
-		bool half = strncmp(entry->d_name, "tmp.", 4) == 0;
-
+		if (strncmp(entry->d_name, HALF, strlen(HALF)) == 0) {
+			if (is_left(dirfd(d), entry->d_name))
+				remove_folder(dirfd(d), entry->d_name);
+			continue;
+		}
 		snprintf(found[n].name, sizeof found[n].name, "%s", entry->d_name);
-		found[n++].used = half ? (struct timespec){ 0 } : st.st_mtim;
+		found[n++].used = st.st_mtim;
 	}
 	qsort(found, n, sizeof found[0], newest_first);
-	for (size_t i = 0; i < n; i++)
-		if (i >= KEEP - 1 || found[i].used.tv_sec == 0)
-			remove_folder(dirfd(d), found[i].name);
+	for (size_t i = KEEP - 1; i < n; i++)
+		remove_folder(dirfd(d), found[i].name);
 	if (d)
 		closedir(d);
 }
@@ -409,22 +452,12 @@ static int find_or_make(const struct guest_saved_options *o, const char *saved, 
 		log_warn("guest: the saved one is damaged, and removed: %s", damage.text);
 		remove_folder(AT_FDCWD, dir);
 	}
-	int lock = open_in(saved, "lock", O_RDWR | O_CREAT), rc = 0;
+	prune(saved);
+	log_info("guest: booting one to save (%s, once for this machine's boot, QEMU and kernel)", o->kernel->release);
+	int rc = make(o, saved, dir, e);
 
-	if (lock < 0)
-		return error_set(e, -errno, "%s/lock: %s", saved, strerror(errno));
-	if (flock(lock, LOCK_EX | LOCK_NB) < 0)
-		rc = error_set(e, -EBUSY, "another run is saving one");
-	else if (access(dir, F_OK) == 0)
-		rc = check(dir, e);
-	else {
-		log_info("guest: booting one to save (%s, once for this machine's boot, QEMU and kernel)", o->kernel->release);
-		prune(saved);
-		rc = make(o, saved, dir, e);
-		if (rc == 0)
-			log_info("guest: saved after %.1f s", (double)(now_ns() - begin) / 1e9);
-	}
-	close(lock);
+	if (rc == 0)
+		log_info("guest: saved after %.1f s", (double)(now_ns() - begin) / 1e9);
 	return rc;
 }
 
@@ -446,8 +479,6 @@ struct guest_saved *guest_saved_find(const struct guest_saved_options *o)
 		snprintf(s->dir, sizeof s->dir, "%.4000s/%.24s", saved, hex);
 		rc = find_or_make(o, saved, s->dir, &e);
 	}
-	if (rc == 0)
-		utimensat(AT_FDCWD, s->dir, NULL, 0);
 	if (rc < 0) {
 		log_info("guest: no saved one: %s", e.text);
 		free(s);
@@ -469,6 +500,8 @@ int guest_saved_restore(struct guest_saved *s, const struct guest_options *o, st
 	int rc = check(s->dir, e), fd = rc == 0 ? open_in(s->dir, "state", O_RDONLY) : -1;
 
 	snprintf(ram, sizeof ram, "%s/ram", s->dir);
+	if (rc == 0)
+		utimensat(AT_FDCWD, s->dir, NULL, 0);
 	if (rc == 0)
 		rc = guest_spawn(o, GUEST_RESTORED, ram, journal, &g, e);
 	if (rc < 0)

@@ -14,12 +14,15 @@
 
 #include "guest.h"
 
+/* Lanes that are up in a guest that is saved for runs: one who wants more makes the rest. */
+#define GUEST_SAVED_LANES 8
+
 struct guest_saved_options {
 	const struct guest_kernel *kernel;
 	const char *accel;
-	const char *inner; /* the program that makes the links (data_program) */
-	int lanes;         /* how many; 0: none */
-	struct journal *journal;
+	const char *inner;       /* the program that makes the links (data_program) */
+	int lanes;               /* how many; 0: none */
+	struct journal *journal; /* for its QEMU */
 };
 
 /* The one for these; where there is none yet it is made, which takes a boot. NULL: none can be had, and the log says why. */
