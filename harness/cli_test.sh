@@ -13,6 +13,7 @@ mkdir "$work/empty"
 printf 'not: [a scenario\n' >"$work/faulty.yaml"
 
 good=scenarios/receive/rnr-retry-exceeded.yaml
+swept=scenarios/wire/every-packet-twice.yaml
 q() { "$build/qpdrill" "$@"; }
 
 # status | what standard error must hold (a fixed string; - for nothing at all) | the arguments and redirections
@@ -37,6 +38,9 @@ rows="
 2|1 mistake|run $work/faulty.yaml
 2|faulty.yaml:|check $work/faulty.yaml
 2|no scenario files|check $work/empty
+0|~op=SEND~packet=first-pass: a run of it finds packets|plan $swept
+0|-|plan $swept --case wire/every-packet-twice~op=SEND~packet=b.ack.3
+2|has no case|plan $swept --case wire/every-packet-twice~op=SEND~packet=b.ack
 3|no *.yaml below|run $work/empty
 3|no *.yaml below $work/empty|run $good $work/empty
 3|--select matches none|run $good --select nothing

@@ -65,8 +65,8 @@ static bool may_match(const char *glob, const char *id)
 		return may_match(glob + 1, id) || (*id && may_match(glob, id + 1));
 	if (*id != DIGITS)
 		return *id && atom_fits(glob, len, *id) && may_match(glob + len, id + 1);
-	for (char c = '0'; c <= '9'; c++)
-		if (atom_fits(glob, len, c) && (may_match(glob + len, id) || may_match(glob + len, id + 1)))
+	for (int c = '0'; c <= '9'; c++)
+		if (atom_fits(glob, len, (char)c) && (may_match(glob + len, id) || may_match(glob + len, id + 1)))
 			return true;
 	return false;
 }

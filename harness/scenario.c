@@ -298,8 +298,13 @@ int scenario_follow(const struct scenario *s, const struct scenario_case *pass, 
 {
 	const struct loader what = { .packets = packets, .only_row = pass->row };
 	struct diag d = { 0 };
-	int rc = load_text(s->source, s->source_len, s->path, s->id, &what, ret, &d);
+	int rc;
 
+	if (json_array_size(packets) > GRAMMAR_MAX_CASES)
+		return error_set(e, -E2BIG,
+				 "%s: %zu packets would make as many cases, at most %d: sweep over fewer (`from`, `class`, `psn`)",
+				 pass->id, json_array_size(packets), GRAMMAR_MAX_CASES);
+	rc = load_text(s->source, s->source_len, s->path, s->id, &what, ret, &d);
 	if (rc)
 		error_set(e, rc, "%s: the cases that follow from it cannot be made: %s", pass->id, d.text ? d.text : strerror(-rc));
 	diag_release(&d);

@@ -367,6 +367,9 @@ static void packets_are_followed(void)
 	json_decref(golden);
 	json_decref(got);
 	scenario_release(&of);
+	for (size_t i = json_array_size(packets); i <= GRAMMAR_MAX_CASES; i++)
+		json_array_append(packets, json_array_get(packets, 0));
+	CU_ASSERT(scenario_follow(&s, &s.cases[0], packets, &of, &e) == -E2BIG);
 	CU_ASSERT(scenario_follow(&s, &s.cases[0], bad, &of, &e) == -EINVAL);
 	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "packets~op=SEND~packet=first-pass~size=64: the cases that follow"));
 	json_decref(bad);
