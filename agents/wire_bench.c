@@ -2,7 +2,7 @@
 /*
  * How fast the wire carries RoCEv2 frames, beside a kernel bridge and a bare poll-and-send loop between the same two veth pairs in
  * the same run. Needs namespaces (or root), veth and `ip`; no RDMA. Rounds are interleaved; what is printed are medians with the
- * smallest and the largest.
+ * smallest and the largest, ratios within each round. Exit status 1 when a ratio is beyond its bar.
  *
  * wire_bench [ROUNDS [MILLISECONDS]]
  */
@@ -38,8 +38,12 @@
 
 enum middle { BRIDGE, BARE, WIRE, WIRE_100, NUM_MIDDLES };
 static const char *const middle_names[NUM_MIDDLES] = { "bridge", "bare loop", "wire", "wire, 100 rules" };
-static const size_t sizes[] = { 4, 1024, 4096 };
+static const size_t sizes[] = { 4, 1024, 4096 }; /* payload; with the headers of the smallest the frame has 64 bytes */
 #define NUM_SIZES (sizeof sizes / sizeof *sizes)
+static const char *const sizes_text[NUM_SIZES] = { "64 B", "1 KiB", "4 KiB" };
+static const double rate_bars[NUM_SIZES] = { 0.5, 0.8, 0.8 };
+#define OWN_BAR 0.9
+#define IDLE_BAR 1.3
 
 /* Between source and sink. */
 static struct shared {
@@ -339,12 +343,12 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Median one-way time of single frames, us. */
-static double latency(void)
+/* Median one-way time of single frames from va to another device, us. */
+static double latency(const char *to)
 {
 	static double us[LATENCY_SAMPLES];
 	size_t len = make_frames(64);
-	int out = open_socket("va", false), in = open_socket("vb", true), n = 0;
+	int out = open_socket("va", false), in = open_socket(to, true), n = 0;
 	static uint8_t buf[FRAME_ROOM];
 
 	for (int i = 0; i < LATENCY_SAMPLES; i++) {
@@ -365,37 +369,75 @@ static double latency(void)
 
 /* ---- the report ---- */
 
-static double rates[NUM_MIDDLES][NUM_SIZES][ROUNDS_MAX], delays[NUM_MIDDLES][ROUNDS_MAX];
+/* Of each round: frames a second, one-way times, and that of one veth pair alone. */
+static double rates[NUM_MIDDLES][NUM_SIZES][ROUNDS_MAX], delays[NUM_MIDDLES][ROUNDS_MAX], direct[ROUNDS_MAX];
 
-static double median(double *v, int n, double *ret_min, double *ret_max)
+struct spread {
+	double median, min, max;
+};
+
+static struct spread spread_of(const double *v, int n)
 {
-	qsort(v, (size_t)n, sizeof *v, by_value);
-	*ret_min = v[0];
-	*ret_max = v[n - 1];
-	return v[n / 2];
+	double sorted[ROUNDS_MAX];
+
+	memcpy(sorted, v, (size_t)n * sizeof *v);
+	qsort(sorted, (size_t)n, sizeof *sorted, by_value);
+	return (struct spread){ sorted[n / 2], sorted[0], sorted[n - 1] };
 }
 
-static void report(int rounds)
+/* Round by round: what disturbed the one has mostly disturbed the other too. less is taken off both. */
+static struct spread ratio_of(const double *a, const double *b, const double *less, int n)
 {
-	double base[NUM_SIZES] = { 0 }, free_rate[NUM_SIZES] = { 0 }, min, max;
+	double ratios[ROUNDS_MAX];
 
-	printf("%-18s %10s %28s %28s %28s\n", "", "idle us", "64 B", "1 KiB", "4 KiB");
+	for (int r = 0; r < n; r++)
+		ratios[r] = (a[r] - (less ? less[r] : 0)) / (b[r] - (less ? less[r] : 0));
+	return spread_of(ratios, n);
+}
+
+static void put_table(int rounds)
+{
+	printf("%-18s %22s %28s %28s %28s\n", "", "idle us", sizes_text[0], sizes_text[1], sizes_text[2]);
 	for (int m = 0; m < NUM_MIDDLES; m++) {
-		printf("%-18s %10.1f", middle_names[m], median(delays[m], rounds, &min, &max));
-		for (size_t k = 0; k < NUM_SIZES; k++) {
-			double rate = median(rates[m][k], rounds, &min, &max);
+		struct spread idle = spread_of(delays[m], rounds);
 
-			if (m == BRIDGE)
-				base[k] = rate;
-			if (m == WIRE)
-				free_rate[k] = rate;
-			printf(" %8.0f pps %4.2f [%4.2f,%4.2f]", rate, rate / base[k], min / base[k], max / base[k]);
-			if (m == WIRE_100)
-				printf(" (%4.2f)", rate / free_rate[k]);
+		printf("%-18s %8.1f [%4.1f,%6.1f]", middle_names[m], idle.median, idle.min, idle.max);
+		for (size_t k = 0; k < NUM_SIZES; k++) {
+			struct spread r = ratio_of(rates[m][k], rates[BRIDGE][k], NULL, rounds);
+
+			printf(" %8.0f pps %4.2f [%4.2f,%4.2f]", spread_of(rates[m][k], rounds).median, r.median, r.min, r.max);
 		}
 		printf("\n");
 	}
-	printf("ratios are to the bridge; in round brackets to the wire without rules\n");
+	printf("rates beside the bridge's of the same round; %.1f us of each idle time are the veth pair's own\n",
+	       spread_of(direct, rounds).median);
+}
+
+/* True when the bar is kept. */
+static bool put_bar(const char *what, struct spread s, double bar, bool at_most)
+{
+	bool kept = at_most ? s.median <= bar : s.median >= bar;
+
+	printf("%-64s %5.2f [%4.2f,%4.2f] at %s %.2f: %s\n", what, s.median, s.min, s.max, at_most ? "most" : "least", bar,
+	       kept ? "yes" : "NO");
+	return kept;
+}
+
+static bool put_bars(int rounds)
+{
+	char what[96];
+	bool kept = true;
+
+	for (size_t k = 0; k < NUM_SIZES; k++) {
+		snprintf(what, sizeof what, "%s: wire with 100 rules beside the bridge", sizes_text[k]);
+		kept &= put_bar(what, ratio_of(rates[WIRE_100][k], rates[BRIDGE][k], NULL, rounds), rate_bars[k], false);
+		snprintf(what, sizeof what, "%s: wire with 100 rules beside the wire without", sizes_text[k]);
+		kept &= put_bar(what, ratio_of(rates[WIRE_100][k], rates[WIRE][k], NULL, rounds), OWN_BAR, false);
+	}
+	kept &= put_bar("idle: added by the wire beside added by the bare loop",
+			ratio_of(delays[WIRE], delays[BARE], direct, rounds), IDLE_BAR, true);
+	kept &= put_bar("idle: the same with 100 rules", ratio_of(delays[WIRE_100], delays[BARE], direct, rounds), IDLE_BAR, true);
+	return kept;
 }
 
 int main(int argc, char **argv)
@@ -414,17 +456,19 @@ int main(int argc, char **argv)
 	frames = mmap(NULL, (size_t)FRAMES * FRAME_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED || (void *)frames == MAP_FAILED)
 		return 1;
-	for (int r = 0; r < rounds; r++)
+	for (int r = 0; r < rounds; r++) {
+		direct[r] = latency("wa");
 		for (int m = 0; m < NUM_MIDDLES; m++) {
 			pid_t pid = start_middle((enum middle)m);
 
 			if (pid < 0)
 				return 1;
-			delays[m][r] = latency();
+			delays[m][r] = latency("vb");
 			for (size_t k = 0; k < NUM_SIZES; k++)
 				rates[m][k][r] = flood(sizes[k], ms);
 			stop_middle((enum middle)m, pid);
 		}
-	report(rounds);
-	return 0;
+	}
+	put_table(rounds);
+	return put_bars(rounds) ? 0 : 1;
 }
