@@ -153,7 +153,7 @@ static void wire_loop(int rfd, int wfd)
 
 	if (sd_event_new(&loop) < 0 || wire_serve_new(loop, rfd, wfd, &s, NULL))
 		_exit(1);
-	_exit(sd_event_loop(loop) != 0);
+	_exit(wire_serve_run(s) != 0);
 }
 
 /* What rules look like, none of which means a packet of the bench, though most let its sender and class pass. N is a number of

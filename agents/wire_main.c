@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 		sd_event_unref(loop);
 		return 1;
 	}
-	rc = sd_event_loop(loop);
+	rc = wire_serve_run(serve);
 	if (rc < 0)
 		log_error("the event loop failed: %s", strerror(-rc));
 	wire_serve_flush(serve, LAST_WORDS_NS);

@@ -112,7 +112,7 @@ static inline void serve(int rfd, int wfd)
 	signal(SIGPIPE, SIG_IGN);
 	if (sd_event_new(&loop) < 0 || wire_serve_new(loop, rfd, wfd, &s, NULL))
 		_exit(1);
-	int rc = sd_event_loop(loop);
+	int rc = wire_serve_run(s);
 
 	wire_serve_flush(s, NSEC_PER_SEC);
 	_exit(rc || wire_serve_free(s));

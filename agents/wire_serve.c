@@ -61,6 +61,7 @@ static void fail(struct wire_serve *s, int rc)
 	if (rc == 0 || s->leaving || rc == -EPIPE)
 		return;
 	log_error("a line cannot be sent: %s (%zu bytes are waiting)", strerror(-rc), line_pending(s->line));
+	s->turn = true;
 	sd_event_exit(s->loop, 1);
 }
 
@@ -259,17 +260,15 @@ void wire_serve_arm(struct wire_serve *s)
 	if (next >= s->armed_ns)
 		return;
 	s->armed_ns = next;
+	s->turn = true;
 	sd_event_source_set_time(s->timer, next / NSEC_PER_USEC + !!(next % NSEC_PER_USEC));
 	sd_event_source_set_enabled(s->timer, SD_EVENT_ONESHOT);
 }
 
-static int on_port(sd_event_source *source, int fd, uint32_t revents, void *user)
+static void on_port(struct wire_port *p, uint32_t revents)
 {
-	struct wire_port *p = user;
 	struct wire_serve *s = p->serve;
 
-	(void)source;
-	(void)fd;
 	if (revents & (EPOLLERR | EPOLLHUP)) {
 		int err = p->link->ops->error(p->link);
 
@@ -278,13 +277,10 @@ static int on_port(sd_event_source *source, int fd, uint32_t revents, void *user
 	}
 	wire_path_pump(s->path, p->index, wire_serve_clock());
 	wire_serve_arm(s);
-	return 0;
 }
 
 static void close_port(struct wire_port *p)
 {
-	sd_event_source_disable_unref(p->source);
-	p->source = NULL;
 	if (p->link)
 		p->link->ops->close(p->link);
 	p->link = NULL;
@@ -328,9 +324,10 @@ int wire_serve_open(struct wire_serve *s, const char *const netdevs[2], const ch
 	for (unsigned i = 0; i < 2; i++) {
 		struct wire_port *p = &s->port[i];
 
-		rc = sd_event_add_io(s->loop, &p->source, p->link->ops->fd(p->link), EPOLLIN, on_port, p);
-		if (rc < 0) {
-			error_set(e, rc, "port %s: %s", p->name, strerror(-rc));
+		struct epoll_event wanted = { .events = EPOLLIN, .data.ptr = p };
+
+		if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, p->link->ops->fd(p->link), &wanted)) {
+			rc = error_set(e, -errno, "port %s: %s", p->name, strerror(errno));
 			goto free_path;
 		}
 	}
@@ -386,6 +383,42 @@ struct wire_capture *wire_serve_close(struct wire_serve *s)
 	close_port(&s->port[0]);
 	close_port(&s->port[1]);
 	return c;
+}
+
+/* All that the event loop has to do now. */
+static int turn(struct wire_serve *s)
+{
+	int rc;
+
+	do {
+		s->turn = false;
+		rc = sd_event_run(s->loop, 0);
+	} while (rc > 0 && sd_event_get_state(s->loop) != SD_EVENT_FINISHED);
+	return rc;
+}
+
+int wire_serve_run(struct wire_serve *s)
+{
+	int rc = turn(s), code = 0;
+
+	while (rc >= 0 && sd_event_get_state(s->loop) != SD_EVENT_FINISHED) {
+		struct epoll_event events[3];
+		int n = epoll_wait(s->epoll_fd, events, 3, -1);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		for (int i = 0; i < n; i++) {
+			struct wire_port *p = events[i].data.ptr;
+
+			if (p)
+				on_port(p, events[i].events);
+			else
+				s->turn = true;
+		}
+		if (s->turn)
+			rc = turn(s);
+	}
+	return rc < 0 ? rc : sd_event_get_exit_code(s->loop, &code) < 0 ? 0 : code;
 }
 
 /* ---- the line ---- */
@@ -458,6 +491,13 @@ int wire_serve_new(sd_event *loop, int rfd, int wfd, struct wire_serve **ret, st
 	s->loop = sd_event_ref(loop);
 	s->records = json_array();
 	s->armed_ns = s->send_at_ns = UINT64_MAX;
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event wanted = { .events = EPOLLIN }; /* of no port */
+
+	if (s->epoll_fd < 0 || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, sd_event_get_fd(loop), &wanted)) {
+		rc = error_set(e, -errno, "epoll: %s", strerror(errno));
+		goto free_serve;
+	}
 	rc = line_new(loop, rfd, wfd, &line_ops, s, &s->line);
 	if (rc) {
 		error_set(e, rc, "stdin and stdout: %s", strerror(-rc));
@@ -488,6 +528,8 @@ int wire_serve_free(struct wire_serve *s)
 	int drained = wire_drain_all(s, WIRE_CAPTURE_END_NS), rc = wire_capture_close(wire_serve_close(s), WIRE_CAPTURE_END_NS);
 
 	sd_event_source_disable_unref(s->timer);
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
 	line_free(s->line);
 	json_decref(s->records);
 	sd_event_unref(s->loop);

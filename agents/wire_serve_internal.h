@@ -18,7 +18,6 @@ struct wire_port {
 	unsigned index;
 	char name[32];
 	struct wire_link *link;
-	sd_event_source *source;
 	struct wire_link_counters told;   /* at the last look; `lost` records have spoken of it */
 	uint64_t missing_in, missing_out; /* of what the device has counted or was given: told too */
 };
@@ -33,6 +32,8 @@ struct wire_drain;
 
 struct wire_serve {
 	sd_event *loop;
+	int epoll_fd; /* the ports and the loop */
+	bool turn;    /* the loop has something to do, or a timer to set */
 	struct line *line;
 	struct wire_port port[2];
 	struct wire_path *path; /* NULL until open */
