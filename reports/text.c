@@ -284,6 +284,27 @@ static void put_faults(FILE *out, const json_t *verdict)
 			 report_str(fault, "evidence"));
 }
 
+/* The pair that looks on: who fails beside it knows what was there all the time. */
+static void put_bystander(FILE *out, const json_t *verdict)
+{
+	const json_t *b = json_object_get(verdict, "bystander"), *in;
+	char gap[32], bound[32];
+	size_t i;
+
+	if (!b)
+		return;
+	put_line(out, "bystander",
+		 "%" PRId64 " of %" PRId64 " messages came, %" PRId64 " errors, %" PRId64
+		 " damaged, longest gap %s (at most %s outside of a blast)",
+		 json_int(b, "received", 0), json_int(b, "sent", 0), json_int(b, "errors", 0), json_int(b, "bad_payload", 0),
+		 units_format_ns(json_u64(b, "gap_max_ns", 0), gap, sizeof(gap)),
+		 units_format_ns(json_u64(b, "gap_bound_ns", 0), bound, sizeof(bound)));
+	json_array_foreach(json_object_get(b, "inside"), i, in)
+		put_line(out, "", "in the blast of %s (%s): %" PRId64 " came, %" PRId64 " errors, longest gap %s",
+			 report_str(in, "fault"), report_str(in, "blast"), json_int(in, "received", 0), json_int(in, "errors", 0),
+			 units_format_ns(json_u64(in, "gap_max_ns", 0), gap, sizeof(gap)));
+}
+
 void report_text_failure(FILE *out, const json_t *plan, const json_t *verdict, const json_t *run, bool colour)
 {
 	const char *name = report_str(verdict, "verdict"), *id = report_str(verdict, "case");
@@ -298,6 +319,7 @@ void report_text_failure(FILE *out, const json_t *plan, const json_t *verdict, c
 	put_windows(out, verdict);
 	put_ends(out, plan, verdict);
 	put_counters(out, verdict);
+	put_bystander(out, verdict);
 	if (*report_str(run, "repeat"))
 		put_line(out, "repeat", "%s", report_repeat(run, id, repeat, sizeof(repeat)));
 }
