@@ -124,6 +124,30 @@ static void detection_follows_the_arguments(void)
 	}
 }
 
+static void blast_follows_the_arguments(void)
+{
+	static const struct {
+		const char *name, *args;
+		enum fault_blast b;
+	} rows[] = {
+		{ "qp_error", "{'at':'p.a'}", FAULT_BLAST_PAIR },
+		{ "agent_killed", "{'agent':'a'}", FAULT_BLAST_PAIR },
+		{ "netem", "{'at':'p.a','loss':'5%'}", FAULT_BLAST_LINK },
+		{ "address_removed", "{'at':'p.a'}", FAULT_BLAST_DEVICE },
+		{ "wire", "{'action':'drop'}", FAULT_BLAST_PAIR },
+		{ "wire", "{'action':'blackhole','match':{'pair':['p']}}", FAULT_BLAST_PAIR },
+		{ "wire", "{'action':'blackhole','match':{'from':['p.a']}}", FAULT_BLAST_LINK },
+		{ "wire", "{'action':'blackhole'}", FAULT_BLAST_LINK },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		json_t *args = parse(rows[i].args);
+
+		ROW_ASSERT(fault_blast_of(fault_find(rows[i].name), args) == rows[i].b, "%s %s", rows[i].name, rows[i].args);
+		json_decref(args);
+	}
+}
+
 static void checks_refuse_what_the_table_cannot(void)
 {
 	static const struct {
@@ -233,6 +257,7 @@ static const struct test_case tests[] = {
 	{ "the table is sorted and found", the_table_is_sorted_and_found },
 	{ "every name of the design is there", every_name_of_the_design_is_there },
 	{ "every row is complete", every_row_is_complete },
+	{ "blast follows the arguments", blast_follows_the_arguments },
 	{ "detection follows the arguments", detection_follows_the_arguments },
 	{ "checks refuse what the table cannot", checks_refuse_what_the_table_cannot },
 	{ "a rule of the wire is proven by its report", a_rule_of_the_wire_is_proven_by_its_report },

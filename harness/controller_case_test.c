@@ -64,7 +64,7 @@ static json_t *answer_one(const json_t *req, const char *mode)
 	json_t *replies;
 	size_t i;
 
-	if (!ops)
+	if (strcmp(json_str(req, "op"), "batch") != 0)
 		return answer_op(req, mode);
 	replies = json_array();
 	json_array_foreach((json_t *)ops, i, op)
@@ -213,6 +213,64 @@ static void a_case_runs_to_its_end(void)
 
 	CU_ASSERT_EQUAL(run(c, plan_of("[" CONNECT "]", 20 * NSEC_PER_SEC), &records, &e), 0);
 	CU_ASSERT_EQUAL(c->agents->proc.pid, pid);
+	json_decref(records);
+	controller_done(c);
+}
+
+/* The plan of a case with the pair that every file has beside its own. */
+static json_t *plan_with_bystander(const char *steps)
+{
+	json_t *doc = json_pack("{s:[{s:s,s:i,s:i}]}", "steps", "do", "connect", "line", 1, "col", 1), *made = NULL,
+	       *plan = plan_of(steps, 20 * NSEC_PER_SEC);
+	struct scenario_case c = { .id = (char *)"t/x", .doc = doc };
+	struct error e = { "" };
+
+	CU_ASSERT_EQUAL_FATAL(plan_make(&c, &(struct plan_options){ .seed = 1 }, &made, &e), 0);
+	CU_ASSERT_FATAL(json_is_object(json_object_get(made, "bystander")));
+	json_object_set(plan, "bystander", json_object_get(made, "bystander"));
+	json_decref(made);
+	json_decref(doc);
+	return plan;
+}
+
+static void the_bystander_comes_and_goes(void)
+{
+	struct controller *c = controller_of("good", NULL);
+	struct error e = { "" };
+	struct ctl_agent *a;
+	unsigned agents = 0;
+	json_t *records;
+
+	CU_ASSERT_EQUAL(run(c, plan_with_bystander("[" CONNECT "," POST "]"), &records, &e), 0);
+	CU_ASSERT_STRING_EQUAL(outcome_of(records, 1), "done");
+	CU_ASSERT_PTR_NOT_NULL(find_kind(records, "bystander", "\"start\""));
+	CU_ASSERT_PTR_NOT_NULL(find_kind(records, "bystander", "\"stop\""));
+	CU_ASSERT_EQUAL(json_int(find_kind(records, "bystander", "\"start\""), "step", -9), 0);
+	CU_ASSERT_EQUAL(json_int(find_kind(records, "bystander", "\"stop\""), "step", -9), -1);
+	/* That all is well with it fills no file. */
+	CU_ASSERT_PTR_NULL(find_kind(records, "hello", "bystander"));
+	CU_ASSERT_PTR_NULL(find_kind(records, "counter", "bystander"));
+	json_decref(records);
+	for (a = c->agents; a; a = a->next)
+		agents++;
+	CU_ASSERT_EQUAL(agents, 4);
+	controller_done(c);
+}
+
+static void a_bystander_that_cannot_be_is_an_error_of_the_setup(void)
+{
+	struct controller *c = controller_of("refuse", NULL);
+	struct error e = { "" };
+	json_t *records;
+	const json_t *step;
+
+	CU_ASSERT(run(c, plan_with_bystander("[" CONNECT "]"), &records, &e) < 0);
+	step = find_kind(records, "step", "setup");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(step);
+	CU_ASSERT_STRING_EQUAL(json_str(step, "outcome"), "error");
+	CU_ASSERT_PTR_NOT_NULL(strstr(json_str(step, "text"), "the bystander cannot be set up"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(json_str(step, "text"), "Invalid argument"));
+	CU_ASSERT_STRING_EQUAL(outcome_of(records, 1), "none");
 	json_decref(records);
 	controller_done(c);
 }
@@ -439,6 +497,8 @@ static const struct {
 	void (*run)(void);
 } tests[] = {
 	{ "a case runs to its end", a_case_runs_to_its_end },
+	{ "the bystander comes and goes", the_bystander_comes_and_goes },
+	{ "a bystander that cannot be is an error of the setup", a_bystander_that_cannot_be_is_an_error_of_the_setup },
 	{ "the link's MTU is no residue", the_links_mtu_is_no_residue },
 	{ "a banner before the hello is chatter", a_banner_before_the_hello_is_chatter },
 	{ "an agent that never comes is an error of the setup", an_agent_that_never_comes_is_an_error_of_the_setup },
