@@ -13,7 +13,8 @@
 #define SENDER PLAN_BYSTANDER "." PLAN_BYSTANDER "_a"
 #define WATCHER PLAN_BYSTANDER "." PLAN_BYSTANDER "_b"
 #define TAG 0x0b57a1de
-#define SILENCE_NS (3 * NSEC_PER_SEC)
+#define SILENCE_NS (500 * NSEC_PER_MSEC)
+#define ANSWER_NS (5 * NSEC_PER_SEC)
 #define STOP_NS (300 * NSEC_PER_MSEC)
 
 static const json_t *planned(const struct case_run *r)
@@ -158,7 +159,7 @@ static void ask_both(struct case_run *r, json_t *req)
 
 	if (both_ends(r, ends, NULL) == 0) {
 		add_to_both(&ops, ends, req);
-		ops_run(r, &ops, SILENCE_NS, NULL);
+		ops_run(r, &ops, ANSWER_NS, NULL);
 	}
 	ops_free(&ops);
 	json_decref(req);
@@ -201,14 +202,24 @@ static void mark(struct case_run *r, const struct fault *f, const char *what)
 	}
 }
 
+static bool is_answered(void *user)
+{
+	return ((struct request *)user)->done;
+}
+
+/* What was sent may need its retransmissions on a link that another fault has hold of: that is not waited for. */
 static void silence(struct case_run *r, bool on)
 {
 	const struct object *sender = ctl_object_find(r, SENDER);
+	struct ctl_agent *a = sender ? agent_find(r, sender->agent) : NULL;
+	struct request *q = NULL;
 
-	if (sender)
-		ask(r, sender->agent,
-		    json_pack("{s:s,s:s,s:s,s:b}", "op", "traffic_pause", "as", PLAN_BYSTANDER, "qp", sender->name, "on", on),
-		    SILENCE_NS, NULL, NULL);
+	if (!a || agent_unreachable(a) ||
+	    agent_send(a, json_pack("{s:s,s:s,s:s,s:b}", "op", "traffic_pause", "as", PLAN_BYSTANDER, "qp", sender->name, "on", on),
+		       &q))
+		return;
+	case_wait(r, is_answered, q, now_ns() + SILENCE_NS);
+	ctl_request_free(a, q);
 }
 
 static bool reaches(const struct fault *f)
