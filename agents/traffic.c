@@ -219,7 +219,9 @@ void traffic_end(struct traffic *t, int rc, const char *phase, const char *text)
 		return;
 	if (rc < 0)
 		request_fail_with(req, rc, traffic_json(t), "traffic %s of %s: %s", t->as, t->qp->o.name,
-				  text ? text : strerror(-rc));
+				  text             ? text
+				  : t->first_error ? json_string_value(t->first_error)
+						   : strerror(-rc));
 	else
 		request_reply(req, traffic_json(t));
 }

@@ -273,6 +273,7 @@ static void test_error_ends_it(void)
 	CU_ASSERT_EQUAL(json_int(stats, "done", -1), 1);
 	CU_ASSERT_EQUAL(json_int(stats, "errors", -1), 1);
 	CU_ASSERT_STRING_EQUAL(json_str(stats, "first_error"), "WRITE 1: RETRY_EXC_ERR");
+	CU_ASSERT_PTR_NOT_NULL(strstr(json_str(stats, "error"), "WRITE 1: RETRY_EXC_ERR"));
 	settle();
 	wc = rig_record("wc", "q.send", 2);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(wc);
