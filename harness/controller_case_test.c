@@ -286,8 +286,9 @@ static int set_lab_mtu(struct lab *lab, const struct lab_lane *lane, int mtu, st
 	return 0;
 }
 
-static int lab_picture(struct lab *lab, json_t **ret, struct error *e)
+static int lab_picture(struct lab *lab, int lane, json_t **ret, struct error *e)
 {
+	(void)lane;
 	(void)lab;
 	(void)e;
 	*ret = json_pack("{s:[], s:[i], s:[], s:[]}", "rdma", "link", lab_mtu, "qdisc", "rule");

@@ -21,7 +21,7 @@ json_t *residue_snapshot(struct case_run *r)
 
 	if (!lab || !lab->ops->snapshot)
 		return NULL;
-	if (lab->ops->snapshot(lab, &picture, &e) < 0) {
+	if (lab->ops->snapshot(lab, r->lane->lane, &picture, &e) < 0) {
 		case_lost(r, 1, "residue: no picture of the lab: %s", e.text);
 		return NULL;
 	}

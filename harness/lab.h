@@ -41,6 +41,10 @@ struct lab_ops {
 	int (*probe)(struct error *e);
 	int (*open)(sd_event *loop, struct journal *journal, struct lab **ret, struct error *e);
 	int (*lane_up)(struct lab *lab, int lane, struct lab_lane *ret, struct error *e);
+	/* Lanes 0 to n - 1 at once, which takes hardly longer than one; with their places for a wire, too, where `wire` is set. */
+	int (*lanes_up)(struct lab *lab, int n, bool wire, struct lab_lane *ret, struct error *e);
+	/* In a child process after fork(): the lanes are its to use and not to take down, the programs it talks to are its own. */
+	int (*forked)(struct lab *lab, struct error *e);
 	/* A second pair of devices of a lane that is up, linked by nothing but the wire between `far`: made when first asked for,
 	 * the same ever after. NULL: this lab has no place for a wire. */
 	int (*lane_wire)(struct lab *lab, int lane, struct lab_lane *ret, struct error *e);
@@ -53,8 +57,9 @@ struct lab_ops {
 	/* One command of ip, tc or rdma ("tc", "qdisc replace dev X root netem loss 5%"): ret_out (may be NULL) is the parsed JSON
 	 * answer or null. For faults and residue. */
 	int (*command)(struct lab *lab, const char *tool, const char *args, json_t **ret_out, struct error *e);
-	/* A picture of everything that a case might leave behind: {"rdma":[…],"link":[…],"qdisc":[…],"rule":[…]}. New reference. */
-	int (*snapshot)(struct lab *lab, json_t **ret, struct error *e);
+	/* A picture of everything that a case on this lane might leave behind: {"rdma":[…],"link":[…],"qdisc":[…],"rule":[…]}. New
+	 * reference. */
+	int (*snapshot)(struct lab *lab, int lane, json_t **ret, struct error *e);
 	void (*close)(struct lab *lab); /* undoes all, closes the journal's entries */
 };
 

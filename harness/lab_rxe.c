@@ -3,19 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "json.h"
+#include "lab_name.h"
 #include "lab_netdev.h"
+#include "lab_ready.h"
 #include "lab_snapshot.h"
 #include "lab_tool.h"
 #include "log.h"
@@ -24,8 +22,6 @@
 
 #define MAX_LANES 64
 #define DEFAULT_MTU 1500
-#define ACTIVE_TIMEOUT_NS (5 * NSEC_PER_SEC)
-#define RECHECK_MS 10
 #define MODPROBE_TIMEOUT_NS (20 * NSEC_PER_SEC)
 
 enum tool { TOOL_IP, TOOL_TC, TOOL_RDMA, NUM_TOOLS };
@@ -40,7 +36,8 @@ struct lane {
 	int lane;
 	enum kind kind;
 	int undo_link[2], undo_rdma[2]; /* journal ids; 0: none */
-	char name[2][16], far[2][16];
+	char name[2][LAB_NAME_MAX], far[2][LAB_NAME_MAX];
+	char want[2][64]; /* GIDs */
 	struct lab_lane made;
 };
 
@@ -218,72 +215,6 @@ static int choose_net(struct lab_rxe *r, struct error *e)
 			 "no free network for the links: 10.224.0.0/16 to 10.255.0.0/16 are all in use on this machine");
 }
 
-static int read_line(const char *path, char *buf, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, buf, size - 1) : -1;
-
-	if (fd >= 0)
-		close(fd);
-	buf[n > 0 ? n : 0] = '\0';
-	buf[strcspn(buf, "\n")] = '\0';
-	return n > 0 ? 0 : -ENOENT;
-}
-
-/* Port ACTIVE and the RoCE v2 GID of the IPv4 address there: fills gid and gid_index. */
-static bool port_ready(struct lab_device *d, const char *want)
-{
-	char path[192], buf[80];
-
-	snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%d/state", d->rdma, d->port);
-	if (read_line(path, buf, sizeof buf) < 0 || !strstr(buf, "ACTIVE"))
-		return false;
-	for (int i = 0; i < 32; i++) {
-		snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%d/gids/%d", d->rdma, d->port, i);
-		if (read_line(path, d->gid, sizeof d->gid) < 0)
-			return false;
-		snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%d/gid_attrs/types/%d", d->rdma, d->port, i);
-		if (strcmp(d->gid, want) == 0 && read_line(path, buf, sizeof buf) == 0 && strcmp(buf, "RoCE v2") == 0) {
-			d->gid_index = i;
-			return true;
-		}
-	}
-	return false;
-}
-
-static int link_events(void)
-{
-	struct sockaddr_nl addr = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR };
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
-
-	if (fd >= 0 && bind(fd, (struct sockaddr *)&addr, sizeof addr) < 0) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
-
-/* sysfs does not announce a port's state: it is looked at after every link event and, as it follows them, at a short interval. */
-static int wait_ready(struct lab_lane *l, const char want[2][64], int events, struct error *e)
-{
-	uint64_t end = now_ns() + ACTIVE_TIMEOUT_NS;
-
-	for (int i = 0; i < 2; i++) {
-		while (!port_ready(&l->device[i], want[i])) {
-			struct pollfd p = { .fd = events, .events = POLLIN };
-			char drop[8192];
-
-			if (now_ns() >= end)
-				return error_set(e, -ETIMEDOUT, "RDMA device %s: port 1 not ACTIVE with GID %s after %d s",
-						 l->device[i].rdma, want[i], (int)(ACTIVE_TIMEOUT_NS / NSEC_PER_SEC));
-			if (poll(&p, 1, RECHECK_MS) > 0)
-				while (recv(events, drop, sizeof drop, 0) > 0)
-					;
-		}
-	}
-	return 0;
-}
-
 static int add_undo(struct lab_rxe *r, const char *tool, const char *name, int *ret_id, struct error *e)
 {
 	const char *const undo[] = { tool, "link", "del", name, NULL };
@@ -425,9 +356,9 @@ static void name_devices(const struct lab_rxe *r, struct lane *s, struct lab_lan
 	for (int i = 0; i < 2; i++) {
 		struct lab_device *d = &l->device[i];
 
-		snprintf(s->name[i], sizeof s->name[i], "qd%d%s%c-%04x", s->lane, kind_letters[s->kind], 'a' + i, r->token);
+		lab_name(s->name[i], s->lane, kind_letters[s->kind], (char)('a' + i), r->token);
 		if (s->kind == KIND_WIRE) {
-			snprintf(s->far[i], sizeof s->far[i], "qd%df%c-%04x", s->lane, 'a' + i, r->token);
+			lab_name(s->far[i], s->lane, "f", (char)('a' + i), r->token);
 			snprintf(l->far[i], sizeof l->far[i], "%s", s->far[i]);
 		}
 		snprintf(d->name, sizeof d->name, "%c", 'a' + i);
@@ -438,29 +369,74 @@ static void name_devices(const struct lab_rxe *r, struct lane *s, struct lab_lan
 	}
 }
 
-static int bring_up(struct lab_rxe *r, int lane, enum kind kind, struct error *e)
+static int make_lane(struct lab_rxe *r, int lane, enum kind kind, struct error *e)
 {
 	struct lane *s = &r->lanes[lane][kind];
-	struct lab_lane l = { .lane = lane };
-	struct error ignored;
-	int events = link_events();
-	char want[2][64];
 
-	*s = (struct lane){ .used = true, .lane = lane, .kind = kind };
-	name_devices(r, s, &l, want);
-	int rc = make_links(r, s, e);
+	*s = (struct lane){ .used = true, .lane = lane, .kind = kind, .made = { .lane = lane } };
+	name_devices(r, s, &s->made, s->want);
+	return make_links(r, s, e);
+}
+
+static int await_lane(struct lane *s, int events, struct error *e)
+{
+	int rc = lab_ready_wait(&s->made, s->want, events, e);
+
+	for (int i = 0; rc == 0 && i < 2; i++)
+		uncache_counters(s->name[i]);
+	return rc;
+}
+
+static int bring_up(struct lab_rxe *r, int lane, enum kind kind, struct error *e)
+{
+	int events = lab_ready_events();
+	int rc = make_lane(r, lane, kind, e);
+	struct error ignored;
 
 	if (rc == 0)
-		rc = wait_ready(&l, want, events, e);
+		rc = await_lane(&r->lanes[lane][kind], events, e);
 	if (events >= 0)
 		close(events);
 	if (rc < 0) {
-		remove_links(r, s, &ignored);
+		remove_links(r, &r->lanes[lane][kind], &ignored);
 		return error_prefix(e, rc, "lane %d", lane);
 	}
-	for (int i = 0; i < 2; i++)
-		uncache_counters(s->name[i]);
-	s->made = l;
+	return 0;
+}
+
+static int rxe_lanes_up(struct lab *lab, int n, bool wire, struct lab_lane *ret, struct error *e)
+{
+	struct lab_rxe *r = rxe_of(lab);
+	int kinds = wire ? NUM_KINDS : KIND_DIRECT + 1, events = lab_ready_events(), rc = 0;
+	struct error ignored;
+
+	if (n < 1 || n > MAX_LANES || r->lanes[0][KIND_DIRECT].used)
+		rc = error_set(e, -EINVAL, "%d lanes: there can be 1 to %d, and they come up once", n, MAX_LANES);
+	/* The kernel makes the ones ready while others are made. */
+	for (int i = 0; rc == 0 && i < n * kinds; i++)
+		rc = make_lane(r, i / kinds, (enum kind)(i % kinds), e);
+	for (int i = 0; rc == 0 && i < n * kinds; i++)
+		rc = await_lane(&r->lanes[i / kinds][i % kinds], events, e);
+	if (events >= 0)
+		close(events);
+	for (int i = 0; rc < 0 && i < n * kinds; i++)
+		if (r->lanes[i / kinds][i % kinds].used)
+			remove_links(r, &r->lanes[i / kinds][i % kinds], &ignored);
+	for (int i = 0; rc == 0 && i < n; i++)
+		ret[i] = r->lanes[i][KIND_DIRECT].made;
+	return rc;
+}
+
+/* What this process would make itself nobody would take down. */
+static int rxe_forked(struct lab *lab, struct error *e)
+{
+	struct lab_rxe *r = rxe_of(lab);
+
+	(void)e;
+	r->journal = NULL;
+	r->rdma_stale = false;
+	for (int i = 0; i < NUM_TOOLS; i++)
+		lab_tool_forked(r->tool[i]);
 	return 0;
 }
 
@@ -485,6 +461,8 @@ static int rxe_lane_wire(struct lab *lab, int lane, struct lab_lane *ret, struct
 
 	if (lane < 0 || lane >= MAX_LANES || !r->lanes[lane][KIND_DIRECT].used)
 		return error_set(e, -EINVAL, "lane %d is not up: there is nothing to put a wire beside", lane);
+	if (!r->lanes[lane][KIND_WIRE].used && !r->journal)
+		return error_set(e, -EINVAL, "lane %d has no place for a wire, and it was brought up elsewhere", lane);
 	if (!r->lanes[lane][KIND_WIRE].used)
 		rc = bring_up(r, lane, KIND_WIRE, e);
 	if (rc == 0)
@@ -537,12 +515,12 @@ static int snapshot_command(void *user, const char *tool, const char *args, json
 	return rxe_command(user, tool, args, ret_out, e);
 }
 
-static int rxe_snapshot(struct lab *lab, json_t **ret, struct error *e)
+static int rxe_snapshot(struct lab *lab, int lane, json_t **ret, struct error *e)
 {
 	char suffix[8];
 
 	snprintf(suffix, sizeof suffix, "-%04x", rxe_of(lab)->token);
-	return lab_snapshot(snapshot_command, lab, suffix, ret, e);
+	return lab_snapshot(snapshot_command, lab, lane, suffix, ret, e);
 }
 
 /* ---- life ---- */
@@ -612,6 +590,8 @@ const struct lab_ops lab_rxe = {
 	.probe = rxe_probe,
 	.open = rxe_open,
 	.lane_up = rxe_lane_up,
+	.lanes_up = rxe_lanes_up,
+	.forked = rxe_forked,
 	.lane_wire = rxe_lane_wire,
 	.keep = rxe_keep,
 	.adopt = rxe_adopt,

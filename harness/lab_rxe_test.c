@@ -75,13 +75,13 @@ static void snapshots_show_a_change_and_its_undoing(void)
 	char args[128];
 
 	up(&f);
-	CU_ASSERT_EQUAL_FATAL(f.lab->ops->snapshot(f.lab, &before, &e), 0);
+	CU_ASSERT_EQUAL_FATAL(f.lab->ops->snapshot(f.lab, 0, &before, &e), 0);
 	CU_ASSERT_EQUAL(json_array_size(json_object_get(before, "qdisc")), 0);
 	CU_ASSERT_EQUAL(json_array_size(json_object_get(before, "rdma")), 2);
 	CU_ASSERT_EQUAL(json_array_size(json_object_get(before, "link")), 4);
 	snprintf(args, sizeof args, "qdisc replace dev %s root netem loss 5%%", f.lane.device[0].netdev);
 	CU_ASSERT_EQUAL(f.lab->ops->command(f.lab, "tc", args, NULL, &e), 0);
-	CU_ASSERT_EQUAL_FATAL(f.lab->ops->snapshot(f.lab, &during, &e), 0);
+	CU_ASSERT_EQUAL_FATAL(f.lab->ops->snapshot(f.lab, 0, &during, &e), 0);
 	CU_ASSERT_FALSE(json_equal(before, during));
 	snprintf(args, sizeof args, "qdisc show dev %s", f.lane.device[0].netdev);
 	CU_ASSERT_EQUAL(f.lab->ops->command(f.lab, "tc", args, &out, &e), 0);
@@ -89,7 +89,7 @@ static void snapshots_show_a_change_and_its_undoing(void)
 	CU_ASSERT(json_is_integer(json_object_get(json_array_get(out, 0), "drops")));
 	snprintf(args, sizeof args, "qdisc del dev %s root", f.lane.device[0].netdev);
 	CU_ASSERT_EQUAL(f.lab->ops->command(f.lab, "tc", args, NULL, &e), 0);
-	CU_ASSERT_EQUAL_FATAL(f.lab->ops->snapshot(f.lab, &after, &e), 0);
+	CU_ASSERT_EQUAL_FATAL(f.lab->ops->snapshot(f.lab, 0, &after, &e), 0);
 	CU_ASSERT(json_equal(before, after));
 	json_decref(out);
 	json_decref(before);

@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 #include "lab_snapshot.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "json.h"
+#include "lab_name.h"
+#include "lab_nldev.h"
 
 struct snapshot {
 	lab_command_fn *command;
 	void *user;
+	int lane;
 	const char *suffix;
 	json_t *out;
+	bool ask[5]; /* of each type: there are more objects than the kernel's own */
 };
 
 static bool is_ours(const struct snapshot *s, const char *name)
 {
-	size_t len = name ? strlen(name) : 0, tail = strlen(s->suffix);
-
-	return len > tail + 2 && strncmp(name, "qd", 2) == 0 && strcmp(name + len - tail, s->suffix) == 0;
+	return name && lab_name_lane(name, s->suffix) == s->lane;
 }
 
 static void copy_keys(json_t *to, const json_t *from, const char *const keys[])
@@ -125,43 +131,68 @@ static int rdma_objects(struct snapshot *s, const char *type, struct error *e)
 	return rc;
 }
 
-/* One summary command says whether it is worth asking for each kind of object. */
+static const char *const types[] = { "qp", "cq", "mr", "pd", "srq" };
+/* The kernel's own: one PD, one CQ and the QP of the general services interface. */
+static const unsigned kernel_own[] = { 1, 1, 0, 1, 0 };
+
+static void note_count(void *user, const char *rdma, const char *type, uint64_t count)
+{
+	struct snapshot *s = user;
+
+	for (size_t k = 0; k < sizeof types / sizeof types[0]; k++)
+		if (strcmp(type, types[k]) == 0 && count > kernel_own[k] && is_ours(s, rdma))
+			s->ask[k] = true;
+}
+
+static void read_line(const char *rdma, const char *file, char *buf, size_t size)
+{
+	char path[192];
+
+	snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/1/%s", rdma, file);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, buf, size - 1) : 0;
+
+	if (fd >= 0)
+		close(fd);
+	buf[n > 0 ? n : 0] = '\0';
+	buf[strcspn(buf, "\n")] = '\0';
+}
+
+/* Without a link to its name there is no device, whatever netlink has of it. */
+static void rdma_links(struct snapshot *s)
+{
+	DIR *dir = opendir("/sys/class/infiniband");
+	char state[32], netdev[32];
+
+	for (const struct dirent *d; dir && (d = readdir(dir));) {
+		if (!is_ours(s, d->d_name))
+			continue;
+		read_line(d->d_name, "state", state, sizeof state);
+		read_line(d->d_name, "gid_attrs/ndevs/0", netdev, sizeof netdev);
+		json_array_append_new(json_object_get(s->out, "rdma"),
+				      json_pack("{s:s,s:s,s:i,s:s,s:s}", "object", "link", "ifname", d->d_name, "port", 1, "state",
+						strchr(state, ' ') ? strchr(state, ' ') + 1 : state, "netdev", netdev));
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* The counts say whether it is worth asking for each kind of object. */
 static int rdma(struct snapshot *s, struct error *e)
 {
-	static const char *const types[] = { "qp", "cq", "mr", "pd", "srq" };
-	/* The kernel's own: one PD, one CQ and the QP of the general services interface. */
-	static const int kernel_own[] = { 1, 1, 0, 1, 0 };
-	static const char *const link_keys[] = { "ifname", "port", "state", "netdev", NULL };
-	bool ask[sizeof types / sizeof types[0]] = { false };
-	json_t *answer = NULL, *item;
-	size_t i;
-	int rc = s->command(s->user, "rdma", "res show", &answer, e);
+	int rc = lab_nldev_counts(note_count, s, e);
 
-	json_array_foreach(answer, i, item)
-		for (size_t k = 0; is_ours(s, json_str(item, "ifname")) && k < sizeof types / sizeof types[0]; k++)
-			ask[k] = ask[k] || json_int(item, types[k], 0) > kernel_own[k];
-	json_decref(answer);
-	answer = NULL;
 	for (size_t k = 0; rc == 0 && k < sizeof types / sizeof types[0]; k++)
-		if (ask[k])
+		if (s->ask[k])
 			rc = rdma_objects(s, types[k], e);
 	if (rc == 0)
-		rc = s->command(s->user, "rdma", "link show", &answer, e);
-	json_array_foreach(answer, i, item) {
-		if (!is_ours(s, json_str(item, "ifname")))
-			continue;
-		json_t *link = json_pack("{s:s}", "object", "link");
-
-		copy_keys(link, item, link_keys);
-		json_array_append_new(json_object_get(s->out, "rdma"), link);
-	}
-	json_decref(answer);
+		rdma_links(s);
 	return rc;
 }
 
-int lab_snapshot(lab_command_fn *command, void *user, const char *suffix, json_t **ret, struct error *e)
+int lab_snapshot(lab_command_fn *command, void *user, int lane, const char *suffix, json_t **ret, struct error *e)
 {
-	struct snapshot s = { .command = command, .user = user, .suffix = suffix };
+	struct snapshot s = { .command = command, .user = user, .lane = lane, .suffix = suffix };
 	int rc;
 
 	s.out = json_pack("{s:[],s:[],s:[],s:[]}", "rdma", "link", "qdisc", "rule");

@@ -11,7 +11,7 @@
 
 typedef int lab_command_fn(void *user, const char *tool, const char *args, json_t **ret_out, struct error *e);
 
-/* suffix: what the names of this run end in ("-3f9c"). Shape: lab.h. */
-int lab_snapshot(lab_command_fn *command, void *user, const char *suffix, json_t **ret, struct error *e);
+/* Objects of one lane: `suffix` is what the names of this run end in ("-3f9c"). Shape: lab.h. */
+int lab_snapshot(lab_command_fn *command, void *user, int lane, const char *suffix, json_t **ret, struct error *e);
 
 #endif

@@ -16,8 +16,8 @@
 #include "units.h"
 
 #define OUTPUT_MAX (4u << 20)
-/* rdma opens a socket for each command and closes none: it would run out of descriptors in a long run. */
-#define COMMANDS_MAX 200u
+/* rdma opens a socket for each device that a command looks at and closes none: it would run out of descriptors in a long run. */
+#define COMMANDS_MAX 20u
 
 struct text {
 	char *data;
@@ -27,13 +27,14 @@ struct text {
 struct tool_kind {
 	const char *name;
 	const char *argv[6];
+	unsigned commands_max; /* after so many it is begun anew; 0: never */
 };
 
 /* -s: counters with every qdisc. rdma reads -batch as -b atch. */
 static const struct tool_kind kinds[] = {
-	{ "ip", { "-force", "-j", "-batch", "-" } },
-	{ "tc", { "-s", "-force", "-j", "-batch", "-" } },
-	{ "rdma", { "-f", "-j", "-b", "-" } },
+	{ "ip", { "-force", "-j", "-batch", "-" }, 0 },
+	{ "tc", { "-s", "-force", "-j", "-batch", "-" }, 0 },
+	{ "rdma", { "-f", "-j", "-b", "-" }, COMMANDS_MAX },
 };
 
 struct lab_tool {
@@ -69,6 +70,14 @@ void lab_tool_restart(struct lab_tool *t)
 	t->running = false;
 	if (t->err >= 0)
 		close(t->err);
+	t->err = -1;
+}
+
+/* Its descriptors may be closed by now, and stand for something else. */
+void lab_tool_forked(struct lab_tool *t)
+{
+	t->running = false;
+	t->proc = (struct proc){ .pidfd = -1, .in = -1, .out = -1 };
 	t->err = -1;
 }
 
@@ -273,7 +282,7 @@ static int exchange(struct lab_tool *t, const char *lines, uint64_t timeout_ns, 
 	snprintf(mark, sizeof mark, "qdmark%u", ++t->mark);
 	if (snprintf(text, sizeof text, "%s\n%s\n", lines, mark) >= (int)sizeof text)
 		return error_set(e, -EINVAL, "%s: commands of more than 2000 characters", t->kind->name);
-	if (t->running && (proc_poll(&t->proc) || t->mark % COMMANDS_MAX == 0))
+	if (t->running && (proc_poll(&t->proc) || (t->kind->commands_max && t->mark % t->kind->commands_max == 0)))
 		lab_tool_restart(t);
 	if (!t->running)
 		rc = lab_tool_start(t, e);

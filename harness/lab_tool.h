@@ -34,6 +34,8 @@ int lab_tool_batch(struct lab_tool *t, const char *lines, uint64_t timeout_ns, s
 /* Ends the program; the next command starts it afresh. rdma learns of devices only when it starts. */
 void lab_tool_restart(struct lab_tool *t);
 void lab_tool_free(struct lab_tool *t);
+/* In a child process after fork(): the program is the parent's and is left alone; the next command starts one for this process. */
+void lab_tool_forked(struct lab_tool *t);
 
 /* The errno that a complaint names ("RTNETLINK answers: File exists"), negative; -EIO when it names none. */
 int lab_tool_errno(const char *text);
