@@ -24,6 +24,7 @@ enum key {
 	KEY_KEEP,
 	KEY_COLD,
 	KEY_REPEAT,
+	KEY_LANES,
 	KEY_SELECT,
 	KEY_FAIL_FAST,
 	KEY_OUT,
@@ -41,6 +42,10 @@ static const struct argp_option options[] = {
 	{ "rdma-core", KEY_RDMA_CORE, "PREFIX", 0, "use the libibverbs and providers installed there", 1 },
 	{ "accel", KEY_ACCEL, "ACCEL", 0, "lab guest: kvm, tcg or auto (kvm where it works; the default)", 1 },
 	{ "launch", KEY_LAUNCH, "'PREFIX'", 0, "start agents through this command, for example 'ip netns exec blue'", 1 },
+	{ "lanes", KEY_LANES, "N", 0,
+	  "run so many cases side by side, each on links and devices of its own (default: 2; 1: one after the other, in file "
+	  "order)",
+	  1 },
 	{ NULL, 0, NULL, 0, "What runs:", 2 },
 	{ "select", KEY_SELECT, "GLOB", 0, "only cases whose id or one of whose tags matches; may be repeated", 2 },
 	{ "set", KEY_SET, "K=V", 0, "override an attribute: qp.timeout=18, qp.a.retry_cnt=3, link.mtu=4200; may be repeated", 2 },
@@ -153,6 +158,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_REPEAT:
 		o->repeat = (unsigned)number(state, "--repeat", arg, 1, 100000);
 		break;
+	case KEY_LANES:
+		o->lanes = (unsigned)number(state, "--lanes", arg, 1, EXECUTOR_LANES_MAX);
+		break;
 	case KEY_FAIL_FAST:
 		o->fail_fast = true;
 		break;
@@ -238,6 +246,10 @@ static char *repeat_command(const struct input *in, const char *launch)
 	put_option(out, "--modules", o->modules);
 	put_option(out, "--rdma-core", o->rdma_core);
 	put_option(out, "--accel", strcmp(o->accel, "auto") ? o->accel : NULL);
+	if (o->lanes) {
+		snprintf(seed, sizeof(seed), "%u", o->lanes);
+		put_option(out, "--lanes", seed);
+	}
 	put_option(out, "--launch", launch);
 	put_option(out, "--provider", strcmp(o->provider, "rxe") ? o->provider : NULL);
 	for (size_t i = 0; i < in->n_set; i++)

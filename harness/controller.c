@@ -37,6 +37,16 @@ int controller_new(sd_event *loop, struct lab *lab, const struct lab_lane *lane,
 	return 0;
 }
 
+const struct controller_complaints *controller_complaints(const struct controller *c)
+{
+	return &c->complaints;
+}
+
+bool controller_is_stuck(const struct controller *c)
+{
+	return c->stuck;
+}
+
 void controller_free(struct controller *c)
 {
 	if (!c)

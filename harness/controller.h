@@ -37,6 +37,15 @@ int controller_new(sd_event *loop, struct lab *lab, const struct lab_lane *lane,
 /* Runs case_dir/plan.json and writes case_dir/observations.jsonl. 0 when the case ran to its end, whatever came out; negative errno
  * when the harness itself could not (recorded as well, so that the verdict says `error`). */
 int controller_run_case(struct controller *c, const char *case_dir, struct error *e);
+/* What the kernel had to complain of while the last case ran, in lines: `own` name a device of this lane, `other` none. Lines that
+ * name another lane's count for nothing. */
+struct controller_complaints {
+	unsigned own, other;
+	char first[200];
+};
+const struct controller_complaints *controller_complaints(const struct controller *c);
+/* A process of this lane cannot be ended: it sits in a call that does not return. */
+bool controller_is_stuck(const struct controller *c);
 void controller_free(struct controller *c);
 
 #endif

@@ -176,6 +176,7 @@ void agent_end(struct ctl_agent *a, uint64_t grace_ns)
 	if (a->frozen)
 		agent_signal(a, SIGKILL, NULL);
 	proc_stop(&a->proc, a->frozen ? SIGKILL : SIGTERM, grace_ns);
+	a->c->stuck |= !a->proc.ended;
 	for (q = a->pending; q; q = q->next)
 		if (!q->done)
 			answer(q, -EPIPE, NULL);

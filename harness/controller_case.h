@@ -99,6 +99,8 @@ struct controller {
 	char clk[128];
 	int kmsg_fd;
 	sd_event_source *kmsg_source;
+	struct controller_complaints complaints;
+	bool stuck;
 };
 
 struct fault_run;

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "json.h"
+#include "kernel_words.h"
+#include "lab_name.h"
 #include "log.h"
 #include "units.h"
 
@@ -39,6 +41,24 @@ static bool matters(int level, const char *text)
 	return false;
 }
 
+/* Another lane's controller writes down what names its devices. True when the line is of this case, or of nobody in particular. */
+static bool is_of_this_lane(struct case_run *r, const char *text)
+{
+	struct controller *c = r->c;
+	const char *suffix = strchr(c->lane.device[0].rdma, '-');
+	int lane = suffix ? lab_name_find(text, suffix) : -1;
+
+	if (lane >= 0 && lane != c->lane.lane)
+		return false;
+	if (!kernel_complains(text))
+		return true;
+	if (!c->complaints.own && !c->complaints.other)
+		log_escape(text, c->complaints.first, sizeof c->complaints.first);
+	c->complaints.own += lane >= 0;
+	c->complaints.other += lane < 0;
+	return true;
+}
+
 /* "6,1234,5678901,-;text\n KEY=value\n". */
 static void take_line(struct case_run *r, char *line)
 {
@@ -54,7 +74,7 @@ static void take_line(struct case_run *r, char *line)
 	end = strchr(end, ',') ? strchr(strchr(end, ',') + 1, ',') : NULL;
 	if (end)
 		usec = strtoul(end + 1, NULL, 10);
-	if (strncmp(text, "qpdrill: ", 9) == 0 || !matters((int)(prio & 7), text))
+	if (strncmp(text, "qpdrill: ", 9) == 0 || !matters((int)(prio & 7), text) || !is_of_this_lane(r, text))
 		return;
 	log_escape(text, shown, sizeof shown);
 	case_note(r, "kernel", NULL,
@@ -107,6 +127,7 @@ void klog_begin(struct case_run *r)
 	struct controller *c = r->c;
 	int rc = 0;
 
+	c->complaints = (struct controller_complaints){ 0 };
 	if (c->kmsg_fd < 0) {
 		c->kmsg_fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		rc = c->kmsg_fd < 0 ? -errno : 0;

@@ -14,6 +14,8 @@
 
 #include "error.h"
 
+#define EXECUTOR_LANES_MAX 32
+
 struct executor_case {
 	const char *id;
 	const char *dir;    /* runs/<id>/cases/<case> */
@@ -38,6 +40,7 @@ enum executor_blame {
 struct executor_end {
 	int boot, lane;
 	uint64_t dur_ns;
+	bool beside; /* another case ran while this one did */
 	enum executor_blame blame;
 	const char *why; /* unless EXECUTOR_OWN: what happened, for people */
 };
@@ -86,12 +89,17 @@ extern const struct executor_ops executor_native;
 extern const struct executor_ops executor_guest;
 
 /* `qpdrill-inner RUNDIR CHANNEL`: the inner controller's side, a program of its own because it starts cold in every boot. What it
- * is to know lies in RUNDIR/inner.json ({"boot","launch","rdma_core","keep", "verbose"}). Lines on the channel: outer -> inner
- * {"case":"ID","dir":"cases/ID"}   run it (dir is below RUNDIR)         {"bye":true}   leave and power off
+ * is to know lies in RUNDIR/inner.json ({"boot","lanes","wire","launch","rdma_core","keep","verbose"}). Lines on the channel;
+ * `lane` is absent for lane 0: outer -> inner  {"case":"ID","dir":"cases/ID","lane":1}   run it there (dir is below RUNDIR)
+ * {"bye":true}   leave, power off
  *                   {"spawn":N} {"memory":true}      measure (qpdrill bench)
- *   inner -> outer  {"ready":{environment}}  {"case":"ID","state":"start"}  {"case":"ID","state":"step","step":3,"what":"expect"}
- *                   {"case":"ID","state":"done","dur_ns":…,"marked":BOOL,"error":"…"}: marked when the kernel has complained (WARN,
- * BUG, Oops), so that the next case wants a fresh boot     {"error":"…"}: not ready, and never will be     {"bye":true}
+ *   inner -> outer  {"ready":{environment}}    {"error":"…"}: not ready, and never will be     {"bye":true}
+ *                   {"lane":1,"case":"ID","state":"start"}  {"lane":1,"case":"ID","state":"step","step":3,"what":"expect"}
+ *                   {"lane":1,"case":"ID","state":"done","dur_ns":…,"marked":BOOL,"stuck":BOOL,"own":N,"other":N,"complaint":"…",
+ *                   "error":"…"}: marked when the kernel has complained (WARN, BUG, Oops) since it came up, so that what follows
+ * wants a fresh boot; stuck when a process of this lane cannot be ended; how many complaints of the kernel named a device of the
+ * lane, and how many named none, with the first of them
+ *                   {"lane":1,"gone":"…"}: the lane's process has ended
  *                   {"spawn_ns":[…]}  {"memory_kb":{"controller":N,"agents":[N]}} */
 int executor_inner(const char *run_dir, const char *channel, struct error *e);
 

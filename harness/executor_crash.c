@@ -98,7 +98,7 @@ static json_t *proof_of_panic(const json_t *records, const json_t *tail)
 	return NULL;
 }
 
-int executor_crash_record(const char *case_dir, const char *console, int boot, const char *text, struct error *e)
+int executor_crash_record(const char *case_dir, const char *console, int boot, const char *what, const char *text, struct error *e)
 {
 	json_t *records = NULL, *tail = NULL, *line, *proof;
 	const json_t *last;
@@ -119,7 +119,7 @@ int executor_crash_record(const char *case_dir, const char *console, int boot, c
 		goto close_fd;
 	last = json_array_get(records, json_array_size(records) ? json_array_size(records) - 1 : 0);
 	n = (int)json_int(last, "n", 0);
-	tail = guest_console_tail(console, TAIL_LINES);
+	tail = console ? guest_console_tail(console, TAIL_LINES) : json_array();
 	json_array_foreach(tail, i, line)
 		if (rc == 0)
 			rc = append(fd, last, &n,
@@ -132,7 +132,7 @@ int executor_crash_record(const char *case_dir, const char *console, int boot, c
 	json_decref(proof);
 	if (rc == 0)
 		rc = append(fd, last, &n,
-			    json_pack("{s:s,s:s,s:s,s:i,s:s}", "src", "controller", "kind", "lost", "what", "guest", "count", 1,
+			    json_pack("{s:s,s:s,s:s,s:i,s:s}", "src", "controller", "kind", "lost", "what", what, "count", 1,
 				      "text", text),
 			    boot);
 	if (rc < 0)

@@ -33,7 +33,7 @@ static json_t *record(const char *observations, const char *console_text)
 	else
 		snprintf(path, sizeof path, "%s/observations.jsonl", dir);
 	write_text("console.log", console_text, console);
-	int rc = executor_crash_record(dir, console, 3, "its kernel stopped", &e);
+	int rc = executor_crash_record(dir, console, 3, "guest", "its kernel stopped", &e);
 
 	ROW_ASSERT(rc == 0, "%s", e.text);
 	CU_ASSERT_EQUAL_FATAL(json_load_lines(path, &records, &torn, &e), 0);
@@ -132,7 +132,7 @@ static void unwritable_folder_is_named(void)
 {
 	struct error e = { "" };
 
-	CU_ASSERT(executor_crash_record("/proc/nowhere", "/dev/null", 1, "x", &e) < 0);
+	CU_ASSERT(executor_crash_record("/proc/nowhere", "/dev/null", 1, "guest", "x", &e) < 0);
 	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "/proc/nowhere"));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The outer controller: boots guests, hands out cases one by one, takes a dead or silent guest as the finding of the case it ran.
- */
+/* The outer controller: boots guests whose lanes run the cases (executor_pool.h); a dead or silent guest is the finding of the case
+ * it ran. */
 #include "executor.h"
 
 #include <errno.h>
@@ -17,6 +17,7 @@
 
 #include "data.h"
 #include "executor_crash.h"
+#include "executor_pool.h"
 #include "guest.h"
 #include "guest_saved.h"
 #include "guest_shell.h"
@@ -28,7 +29,6 @@
 #include "units.h"
 
 #define BOOT_TIMEOUT_NS (90 * NSEC_PER_SEC)
-#define CASE_MARGIN_NS (45 * NSEC_PER_SEC) /* more than the longest single wait, a lab command's */
 #define BYE_TIMEOUT_NS (5 * NSEC_PER_SEC)
 #define BOOT_TRIES 2
 
@@ -36,6 +36,7 @@ struct outer {
 	sd_event *loop;
 	const struct executor_options *o;
 	const struct executor_queue *queue;
+	struct pool pool;
 	char run_dir[PATH_MAX];
 	struct journal *journal;
 	struct guest_kernel kernel;
@@ -54,11 +55,9 @@ struct outer {
 	char console[PATH_MAX + 32], qemu_log[PATH_MAX + 32];
 	bool up;   /* started and not yet taken down */
 	bool gone; /* QEMU has ended, or its channel */
-	bool ready, done, marked, bye;
+	bool ready, bye;
 	json_t *environment;
 	struct error inner_error;
-	size_t index; /* of the running case */
-	uint64_t dur_ns;
 };
 
 static bool stopped(const struct outer *x)
@@ -68,38 +67,23 @@ static bool stopped(const struct outer *x)
 
 /* ---- what the inner controller says ---- */
 
-static void on_case_state(struct outer *x, const json_t *value)
-{
-	const char *state = json_str(value, "state"), *id = json_str(value, "case");
-
-	if (!state || !id || strcmp(id, x->queue->cases[x->index].id) != 0)
-		return;
-	if (strcmp(state, "step") == 0) {
-		if (x->o->on_step)
-			x->o->on_step(x->o->user, x->index, (int)json_int(value, "step", 0), json_str(value, "what") ?: "");
-	} else if (strcmp(state, "done") == 0) {
-		x->done = true;
-		x->marked = json_bool(value, "marked", false);
-		x->dur_ns = json_u64(value, "dur_ns", 0);
-		if (json_str(value, "error") && json_str(value, "error")[0])
-			log_warn("%s: %s", id, json_str(value, "error"));
-	}
-}
-
 static void on_json(void *user, json_t *value)
 {
 	struct outer *x = user;
+	unsigned lane = (unsigned)json_int(value, "lane", 0);
 
 	if (json_object_get(value, "ready")) {
 		x->ready = true;
 		json_decref(x->environment);
 		x->environment = json_incref(json_object_get(value, "ready"));
-	} else if (json_str(value, "error") && !json_str(value, "case")) {
+	} else if (json_str(value, "gone")) {
+		pool_on_lane_gone(&x->pool, lane, json_str(value, "gone"));
+	} else if (json_str(value, "case")) {
+		pool_on_message(&x->pool, lane, value);
+	} else if (json_str(value, "error")) {
 		error_set(&x->inner_error, -EIO, "in the guest: %s", json_str(value, "error"));
 	} else if (json_bool(value, "bye", false)) {
 		x->bye = true;
-	} else {
-		on_case_state(x, value);
 	}
 }
 
@@ -115,6 +99,7 @@ static void on_end(void *user, int err)
 
 	(void)err;
 	x->gone = true;
+	pool_on_gone(&x->pool);
 }
 
 static int on_exit_event(sd_event_source *source, int fd, uint32_t events, void *user)
@@ -125,6 +110,7 @@ static int on_exit_event(sd_event_source *source, int fd, uint32_t events, void 
 	(void)events;
 	sd_event_source_set_enabled(source, SD_EVENT_OFF);
 	x->gone = true;
+	pool_on_gone(&x->pool);
 	return 0;
 }
 
@@ -137,8 +123,8 @@ static int write_inner_options(struct outer *x, struct error *e)
 
 	for (const char *const *word = x->o->launch; word && *word; word++)
 		json_array_append_new(launch, json_string(*word));
-	json_t *options = json_pack("{s:i,s:o,s:s?,s:b,s:b}", "boot", x->boot, "launch", launch, "rdma_core", x->o->rdma_core,
-				    "keep", x->o->keep, "verbose", x->o->verbose);
+	json_t *options = json_pack("{s:i,s:i,s:b,s:o,s:s?,s:b,s:b}", "boot", x->boot, "lanes", (int)x->pool.n, "wire", x->o->wire,
+				    "launch", launch, "rdma_core", x->o->rdma_core, "keep", x->o->keep, "verbose", x->o->verbose);
 
 	snprintf(path, sizeof path, "%s/inner.json", x->run_dir);
 	int rc = options ? json_save(path, options, e) : error_set(e, -ENOMEM, "out of memory");
@@ -208,7 +194,7 @@ static void take_down(struct outer *x)
 	if (x->shell_fd >= 0)
 		guest_shell_unlisten(x->run_dir, x->shell_fd);
 	x->shell_fd = -1;
-	x->up = x->gone = x->ready = x->done = x->marked = x->bye = false;
+	x->up = x->gone = x->ready = x->bye = false;
 	if (x->qemu_log[0] && stat(x->qemu_log, &st) == 0 && st.st_size == 0)
 		unlink(x->qemu_log);
 }
@@ -280,26 +266,7 @@ static int boot_once(struct outer *x, struct error *e)
 	return 0;
 }
 
-static int boot(struct outer *x, struct error *e)
-{
-	int rc = -EIO;
-
-	for (int try = 0; try < BOOT_TRIES && rc < 0 && !stopped(x); try++) {
-		if (try > 0)
-			log_warn("%s\nguest: one more try", e->text);
-		rc = boot_once(x, e);
-	}
-	return rc;
-}
-
 /* ---- cases ---- */
-
-static bool case_settled(void *user)
-{
-	const struct outer *x = user;
-
-	return x->done || x->gone || stopped(x);
-}
 
 /* Relative to the run folder, as the inner controller sees it. */
 static const char *case_dir(const struct outer *x, size_t i)
@@ -331,54 +298,41 @@ static void look(struct outer *x)
 	guest_look(&x->guest, path);
 }
 
-static int guest_is_lost(struct outer *x, size_t i, int rc, struct error *e)
+static int start_case(void *user, unsigned lane, size_t i, struct error *e)
 {
-	char text[160];
-	int status = proc_poll(&x->guest.proc) ? x->guest.proc.status : -1;
+	struct outer *x = user;
+	json_t *request = json_pack("{s:s,s:s,s:i}", "case", x->queue->cases[i].id, "dir", case_dir(x, i), "lane", (int)lane);
+	int rc = line_send(x->line, request);
 
-	if (rc == -ETIMEDOUT && status < 0) {
-		look(x);
-		snprintf(text, sizeof text,
-			 "no answer within %llu s (the case's time and %llu s more); its kernel was asked what it does, and it was "
-			 "ended",
-			 (unsigned long long)((x->queue->cases[i].budget_ns + CASE_MARGIN_NS) / NSEC_PER_SEC),
-			 CASE_MARGIN_NS / NSEC_PER_SEC);
-	} else if (status > 0 && WIFSIGNALED(status))
-		snprintf(text, sizeof text, "its QEMU was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
-	else if (status > 0)
-		snprintf(text, sizeof text, "its QEMU ended with status %d", WEXITSTATUS(status));
-	else if (inner_ended(x))
-		snprintf(text, sizeof text, "the controller in it has ended, or was ended");
-	else
-		snprintf(text, sizeof text, "its kernel stopped or restarted");
-	log_warn("%s: the guest is lost: %s", x->queue->cases[i].id, text);
-	return executor_crash_record(x->queue->cases[i].dir, x->console, x->boot, text, e);
+	json_decref(request);
+	/* A channel that broke is found at its end. */
+	if (rc < 0)
+		log_debug("channel of the guest: %s", strerror(-rc));
+	return rc == -ENOMEM ? error_set(e, rc, "out of memory") : 0;
 }
 
-/* Runs case i in the guest that is up. *ret_fresh: the next case needs a new one. */
-static int run_case(struct outer *x, size_t i, bool *ret_fresh, struct error *e)
+static void gone_text(void *user, char *buf, size_t size)
 {
-	uint64_t begin = now_ns();
-	json_t *request = json_pack("{s:s,s:s}", "case", x->queue->cases[i].id, "dir", case_dir(x, i));
-	int rc;
+	struct outer *x = user;
+	int status = proc_poll(&x->guest.proc) ? x->guest.proc.status : -1;
 
-	x->index = i;
-	x->done = x->marked = false;
-	x->dur_ns = 0;
-	x->o->on_start(x->o->user, i);
-	rc = line_send(x->line, request);
-	json_decref(request);
-	if (rc == 0)
-		rc = loop_wait(x->loop, case_settled, x, begin + x->queue->cases[i].budget_ns + CASE_MARGIN_NS);
-	if (x->done) {
-		*ret_fresh = x->marked || x->gone;
-		return 0;
-	}
-	if (stopped(x))
-		return error_set(e, -EINTR, "interrupted");
-	*ret_fresh = true;
-	x->dur_ns = now_ns() - begin;
-	return guest_is_lost(x, i, rc, e);
+	if (status > 0 && WIFSIGNALED(status))
+		snprintf(buf, size, "its QEMU was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (status > 0)
+		snprintf(buf, size, "its QEMU ended with status %d", WEXITSTATUS(status));
+	else if (inner_ended(x))
+		snprintf(buf, size, "the controller in it has ended, or was ended");
+	else
+		snprintf(buf, size, "its kernel stopped or restarted");
+}
+
+static int case_lost(void *user, size_t i, bool whole, const char *why, struct error *e)
+{
+	struct outer *x = user;
+
+	if (!whole && !x->gone)
+		look(x);
+	return executor_crash_record(x->queue->cases[i].dir, x->console, x->boot, whole ? "guest" : "lane", why, e);
 }
 
 static bool said_bye(void *user)
@@ -405,37 +359,45 @@ static bool is_stopped_or_gone(void *user)
 	return stopped(x) || x->gone;
 }
 
-static void keep_up(struct outer *x)
+static void keep_up(void *user, size_t i)
 {
-	log_info("the guest of %s stays up. Enter it with\n    %s guest shell --run %s\nCtrl-C here ends it",
-		 x->queue->cases[x->index].id, x->o->self, x->run_dir);
+	struct outer *x = user;
+
+	log_info("the guest of %s stays up. Enter it with\n    %s guest shell --run %s\nCtrl-C here ends it", x->queue->cases[i].id,
+		 x->o->self, x->run_dir);
 	loop_wait(x->loop, is_stopped_or_gone, x, UINT64_MAX);
 }
 
+static int boot(void *user, struct error *e)
+{
+	struct outer *x = user;
+	int rc = -EIO;
+
+	send_off(x);
+	for (int try = 0; try < BOOT_TRIES && rc < 0 && !stopped(x); try++) {
+		if (try > 0)
+			log_warn("%s\nguest: one more try", e->text);
+		rc = boot_once(x, e);
+	}
+	x->pool.boot = x->boot;
+	x->pool.gone = x->gone;
+	return stopped(x) ? -EINTR : rc;
+}
+
+static const struct pool_ops pool_ops = {
+	.boot = boot,
+	.start = start_case,
+	.lost = case_lost,
+	.gone_text = gone_text,
+	.keep_up = keep_up,
+};
+
 static int run_all(struct outer *x, struct error *e)
 {
-	bool go_on = true, fresh = true, wanted = false;
-	int rc = 0;
-	size_t i;
+	int rc;
 
-	while (go_on && rc == 0 && x->o->next(x->o->user, &i, &wanted) == EXECUTOR_CASE) {
-		fresh |= wanted;
-		if (fresh) {
-			send_off(x);
-			rc = boot(x, e);
-		}
-		fresh = false;
-		if (rc == 0 && !stopped(x))
-			rc = run_case(x, i, &fresh, e);
-		else if (rc == 0)
-			rc = error_set(e, -EINTR, "interrupted");
-		if (rc == 0)
-			go_on = x->o->on_done(x->o->user, i, &(struct executor_end){ .boot = x->boot, .dur_ns = x->dur_ns });
-		if (fresh && x->done)
-			log_info("guest: its kernel complained; the next case gets a fresh one");
-	}
-	if (rc == 0 && !go_on && x->o->keep && x->up && !x->gone && !stopped(x))
-		keep_up(x);
+	x->pool = (struct pool){ .loop = x->loop, .o = x->o, .queue = x->queue, .ops = &pool_ops, .user = x, .n = x->o->lanes };
+	rc = pool_run(&x->pool, e);
 	send_off(x);
 	return rc;
 }

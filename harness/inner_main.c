@@ -62,16 +62,13 @@ static int keep_lanes(int n, const char *path, struct error *e)
 {
 	struct journal *journal = NULL;
 	struct lab *lab = NULL;
-	struct lab_lane lane;
-	int rc = journal_open(&journal, e);
+	struct lab_lane lanes[EXECUTOR_LANES_MAX];
+	int rc = n <= EXECUTOR_LANES_MAX ? journal_open(&journal, e) : error_set(e, -EINVAL, "%d lanes are too many", n);
 
 	if (rc == 0)
 		rc = lab_rxe.open(NULL, journal, &lab, e);
-	for (int i = 0; rc == 0 && i < n; i++) {
-		rc = lab->ops->lane_up(lab, i, &lane, e);
-		if (rc == 0)
-			rc = lab->ops->lane_wire(lab, i, &lane, e);
-	}
+	if (rc == 0)
+		rc = lab->ops->lanes_up(lab, n, true, lanes, e);
 	return rc ? rc : lab->ops->keep(lab, n, path, e);
 }
 

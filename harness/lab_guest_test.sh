@@ -109,7 +109,7 @@ crash_is_the_finding_of_its_case() {
 		done | exec "$@"
 	END
 	chmod 755 "$work/crash"
-	"$qpdrill" run "${scenario[@]}" --repeat 5 --lab guest --out "$work/runs" --launch "$work/crash" >"$work/out" 2>"$work/err"
+	"$qpdrill" run "${scenario[@]}" --repeat 5 --lanes 1 --lab guest --out "$work/runs" --launch "$work/crash" >"$work/out" 2>"$work/err"
 	status=$?
 	run=$work/runs/latest
 	results "$run" >"$work/verdicts"
@@ -122,6 +122,49 @@ crash_is_the_finding_of_its_case() {
 	verdict 'the rest ran in a fresh guest' $?
 	[ "$(journals)" -eq 0 ]
 	verdict 'after a crash the journal is empty' $?
+}
+
+# One case among others, told by the size of its message, does something to the kernel; where $device is its lane's.
+one_of_several() { # what-it-does
+	local i
+	cat >"$work/odd.yaml" <<-END
+		qpdrill: 1
+		title: One message arrives
+		bystander: none
+		steps:
+		  - connect:
+		  - post: { at: a, op: SEND, size: 77, as: s }
+		  - expect: { of: s, wc: SUCCESS }
+	END
+	cat >"$work/odd" <<-END
+		#!/bin/bash
+		while IFS= read -r line; do
+			[[ \$line =~ (qd[0-9]+[a-z]+-[0-9a-f]+) ]] && device=\${BASH_REMATCH[1]}
+			case \$line in *'"size":77,'* | *'"size": 77,'*) eval '$1' ;; esac
+			printf '%s\n' "\$line"
+		done | exec "\$@"
+	END
+	chmod 755 "$work/odd"
+	for i in 2 3 4; do cp "$work/plain.yaml" "$work/plain$i.yaml"; done
+	"$qpdrill" run "$work/odd.yaml" "${scenario[@]}" "$work"/plain{2,3,4}.yaml --lanes 4 --lab guest --out "$work/several" \
+		--launch "$work/odd" >"$work/out" 2>"$work/err"
+	results "$work/several/latest" >"$work/verdicts"
+}
+
+only_the_odd_one_fails() { # name, and how many cases ran again at least and at most
+	[ "$(grep -c ' fail$' "$work/verdicts")" -eq 1 ] && grep -q '^odd fail$' "$work/verdicts" &&
+		[ "$(grep -c ' pass$' "$work/verdicts")" -eq 4 ] && [ "$(grep -c 'runs again' "$work/err")" -ge "$2" ] &&
+		[ "$(grep -c 'runs again' "$work/err")" -le "$3" ]
+	verdict "$1" $?
+}
+
+lanes_tell_whose_doing_it_was() {
+	one_of_several 'echo c >/proc/sysrq-trigger; exec cat'
+	only_the_odd_one_fails 'of four cases side by side the one that kills the kernel is found, the others pass' 2 5
+	one_of_several 'echo "<4>BUG: somebody did something" >/dev/kmsg'
+	only_the_odd_one_fails 'of four cases side by side the one that makes the kernel complain is found' 2 5
+	one_of_several 'echo "<4>BUG: $device did something" >/dev/kmsg'
+	only_the_odd_one_fails 'a complaint that names a device is of its lane, and nothing runs again' 0 0
 }
 
 killed_controller_leaves_nothing() {
@@ -144,7 +187,7 @@ killed_controller_leaves_nothing() {
 
 killed_guest_is_an_error_of_nobody_else() {
 	local pid kid
-	"$qpdrill" run "${scenario[@]}" --repeat 3 --lab guest --out "$work/shot" >/dev/null 2>"$work/err" &
+	"$qpdrill" run "${scenario[@]}" --repeat 3 --lanes 1 --lab guest --out "$work/shot" >/dev/null 2>"$work/err" &
 	pid=$!
 	wait_for_file "$work/shot/2*/cases/*~r2/observations.jsonl" 60
 	for kid in $(children_of $pid); do
@@ -308,6 +351,7 @@ killed_while_saving
 dead_guest_is_told
 hung_guest_is_asked_what_it_does
 crash_is_the_finding_of_its_case
+lanes_tell_whose_doing_it_was
 killed_controller_leaves_nothing
 killed_guest_is_an_error_of_nobody_else
 killed_native_controller_is_cleaned_up_after

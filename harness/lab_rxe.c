@@ -411,7 +411,7 @@ static int rxe_lanes_up(struct lab *lab, int n, bool wire, struct lab_lane *ret,
 	struct error ignored;
 
 	if (n < 1 || n > MAX_LANES || r->lanes[0][KIND_DIRECT].used)
-		rc = error_set(e, -EINVAL, "%d lanes: there can be 1 to %d, and they come up once", n, MAX_LANES);
+		rc = error_set(e, -EINVAL, "%d lanes: there can be 1 to %d, once", n, MAX_LANES);
 	/* The kernel makes the ones ready while others are made. */
 	for (int i = 0; rc == 0 && i < n * kinds; i++)
 		rc = make_lane(r, i / kinds, (enum kind)(i % kinds), e);
@@ -434,7 +434,6 @@ static int rxe_forked(struct lab *lab, struct error *e)
 
 	(void)e;
 	r->journal = NULL;
-	r->rdma_stale = false;
 	for (int i = 0; i < NUM_TOOLS; i++)
 		lab_tool_forked(r->tool[i]);
 	return 0;

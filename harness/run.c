@@ -22,6 +22,9 @@
 #define QD_BUILD QPDRILL_VERSION
 #endif
 
+/* Timers that are later than this say that the lanes asked too much of the machine: what went wrong then may be that. */
+#define LATE_NS (50 * NSEC_PER_MSEC)
+
 struct run {
 	const struct run_options *o;
 	const struct executor_ops *executor;
@@ -33,6 +36,8 @@ struct run {
 	struct executor_case *entries; /* ... its cases, */
 	size_t *entry_case;            /* and which case each is */
 	struct schedule *schedule;     /* of the queue */
+	unsigned lanes;
+	json_t *troubles; /* boots in which something happened that was no case's yet: {"1":{"why","cases":[…],"found":BOOL}} */
 	char kernel[128];
 	unsigned counts[NUM_VERDICTS];
 	bool stop;
@@ -66,7 +71,7 @@ static const char *text_or(const json_t *obj, const char *key, const char *other
 }
 
 /* A case has its verdict: count it, write its line, show it. */
-static void settle(struct run *r, struct run_case *c, const json_t *verdict, int boot, uint64_t dur_ns)
+static void settle(struct run *r, struct run_case *c, const json_t *verdict, const struct executor_end *end)
 {
 	struct error e = { "" };
 	uint64_t ns = json_u64(verdict, "duration_ns", 0);
@@ -74,10 +79,12 @@ static void settle(struct run *r, struct run_case *c, const json_t *verdict, int
 	c->judged = true;
 	c->result = json_pack("{s:s,s:s,s:s,s:s,s:I,s:i,s:i}", "case", c->id, "verdict", verdict_names[verdict_of(verdict)],
 			      "headline", text_or(verdict, "headline", ""), "seen", text_or(verdict, "seen", ""), "duration_ns",
-			      (json_int_t)(ns ? ns : dur_ns), "boot", boot, "lane", 0);
+			      (json_int_t)(ns ? ns : end->dur_ns), "boot", end->boot, "lane", end->lane);
 	r->counts[verdict_of(verdict)]++;
 	if (!c->result)
 		return;
+	if (c->again)
+		json_object_set_new(c->result, "again", json_string(c->again));
 	if (run_folder_result(&r->folder, c->result, &e))
 		note_broken(r, -EIO, &e);
 	progress_end(&r->progress, c->result);
@@ -92,7 +99,7 @@ static void settle_unrun(struct run *r, struct run_case *c, enum verdict v, cons
 	snprintf(path, sizeof(path), "%s/%s/verdict.json", r->folder.dir, c->dir);
 	if (json_save(path, verdict, &e))
 		note_broken(r, -EIO, &e);
-	settle(r, c, verdict, 0, 0);
+	settle(r, c, verdict, &(struct executor_end){ 0 });
 	json_decref(verdict);
 }
 
@@ -153,8 +160,7 @@ static void on_step(void *user, size_t index, int step, const char *what)
 {
 	struct run *r = user;
 
-	(void)index;
-	progress_step(&r->progress, step, what);
+	progress_step(&r->progress, r->entries[index].id, step, what);
 }
 
 static enum executor_next next(void *user, size_t *ret_index, bool *ret_fresh)
@@ -231,39 +237,98 @@ static int follow(struct run *r, size_t pass, const json_t *packets, struct erro
 	return rc ? rc : run_folder_save(&r->folder, e);
 }
 
-static bool judge_ended(struct run *r, size_t index, const struct executor_end *end)
+/* What the case has shown is kept beside; why is for people. */
+static void run_again(struct run *r, size_t index, const struct executor_end *end, enum schedule_again how, const char *why)
+{
+	struct run_case *c = &r->cases.cases[r->entry_case[index]];
+	struct error e = { "" };
+
+	if (run_folder_again(&r->folder, c, end->boot, &e))
+		note_broken(r, -EIO, &e);
+	free(c->again);
+	c->again = strdup(why);
+	r->progress.started--;
+	progress_note(&r->progress, "%s: runs again%s: %s", c->id, how == SCHEDULE_BESIDE ? "" : " alone", why);
+	schedule_again(r->schedule, index, how);
+}
+
+static bool is_good(const json_t *verdict)
+{
+	enum verdict v = verdict_of(verdict);
+
+	return v == VERDICT_PASS || v == VERDICT_DEVIATION || v == VERDICT_SKIP;
+}
+
+/* A measurement, and not the device, may have failed: true when the case is to run once more, with the machine for itself. */
+static bool is_void(struct run *r, size_t index, const struct executor_end *end, const json_t *verdict)
+{
+	struct run_case *c = &r->cases.cases[r->entry_case[index]];
+	char late[32], why[300];
+	uint64_t ns;
+
+	if (is_good(verdict) || !end->beside || c->again)
+		return false;
+	ns = run_lateness(r->entries[index].dir);
+	if (ns <= LATE_NS)
+		return false;
+	snprintf(why, sizeof(why), "%s beside others, where timers were up to %s late: %s", verdict_names[verdict_of(verdict)],
+		 units_format_ns(ns, late, sizeof(late)), text_or(verdict, "headline", ""));
+	run_again(r, index, end, SCHEDULE_ALONE, why);
+	return true;
+}
+
+static void take_verdict(struct run *r, size_t index, const struct executor_end *end, const json_t *verdict)
+{
+	struct run_case *c = &r->cases.cases[r->entry_case[index]];
+	struct error e = { "" };
+
+	settle(r, c, verdict, end);
+	if (c->trouble)
+		run_trouble_look(r->troubles, c, verdict);
+	if (c->source->first_pass && verdict_of(verdict) == VERDICT_PASS &&
+	    follow(r, r->entry_case[index], json_object_get(verdict, "packets"), &e))
+		note_broken(r, -EIO, &e);
+	if (!is_good(verdict) && (r->o->fail_fast || r->o->keep))
+		r->stopped_early = true;
+}
+
+static void judge_ended(struct run *r, size_t index, const struct executor_end *end)
 {
 	struct run_case *c = &r->cases.cases[r->entry_case[index]];
 	struct error e = { "" };
 	json_t *verdict = NULL;
-	bool good;
 
-	if (c->judged)
-		return !r->stop;
-	settle_skipped_before(r, r->entry_case[index]);
-	if ((r->o->judge ? r->o->judge : run_judge)(r->entries[index].dir, r->kernel, r->o->strict, &verdict, &e)) {
-		settle_unrun(r, c, VERDICT_ERROR, e.text);
-		note_broken(r, -EIO, &e);
-		return !r->o->fail_fast;
+	if (!c->judged) {
+		settle_skipped_before(r, r->entry_case[index]);
+		if ((r->o->judge ? r->o->judge : run_judge)(r->entries[index].dir, r->kernel, r->o->strict, &verdict, &e)) {
+			settle_unrun(r, c, VERDICT_ERROR, e.text);
+			note_broken(r, -EIO, &e);
+			r->stopped_early |= r->o->fail_fast;
+		} else if (is_void(r, index, end, verdict)) {
+			json_decref(verdict);
+			return;
+		} else {
+			take_verdict(r, index, end, verdict);
+			json_decref(verdict);
+		}
 	}
-	settle(r, c, verdict, end->boot, end->dur_ns);
-	good = verdict_of(verdict) == VERDICT_PASS || verdict_of(verdict) == VERDICT_DEVIATION ||
-	       verdict_of(verdict) == VERDICT_SKIP;
-	if (c->source->first_pass && verdict_of(verdict) == VERDICT_PASS &&
-	    follow(r, r->entry_case[index], json_object_get(verdict, "packets"), &e))
-		note_broken(r, -EIO, &e);
-	json_decref(verdict);
-	if (!good && (r->o->fail_fast || r->o->keep))
-		r->stopped_early = true;
-	return !r->stopped_early && !r->stop;
+	schedule_done(r->schedule, index);
 }
 
 static bool on_done(void *user, size_t index, const struct executor_end *end)
 {
 	struct run *r = user;
-	bool go_on = judge_ended(r, index, end);
+	bool go_on;
 
-	schedule_done(r->schedule, index);
+	if (end->blame == EXECUTOR_OWN) {
+		judge_ended(r, index, end);
+	} else {
+		if (end->blame == EXECUTOR_ALONE)
+			run_trouble_note(r->troubles, &r->cases.cases[r->entry_case[index]], end);
+		run_again(r, index, end, end->blame == EXECUTOR_ALONE ? SCHEDULE_FRESH : SCHEDULE_BESIDE,
+			  end->why ? end->why : "?");
+	}
+	go_on = !r->stopped_early && !r->stop;
 	if (!go_on)
 		schedule_stop(r->schedule);
 	return go_on;
@@ -299,31 +364,6 @@ static int loop_open(struct run *r, struct error *e)
 	return rc < 0 ? error_set(e, rc, "event loop: %s", strerror(-rc)) : 0;
 }
 
-static int choose_executor(struct run *r, struct error *e)
-{
-	struct error why = { "" };
-
-	r->executor = r->o->executor;
-	if (r->executor)
-		return 0;
-	if (!strcmp(r->o->lab, "guest") || !strcmp(r->o->lab, "rxe")) {
-		r->executor = r->o->lab[0] == 'g' ? &executor_guest : &executor_native;
-		return r->executor->probe(e) ? error_prefix(e, -ENODEV, "lab %s cannot run here", r->o->lab) : 0;
-	}
-	/* A kernel of one's own can only be tested in a guest. */
-	r->executor = &executor_native;
-	if (!r->o->kernel && !r->executor->probe(&why))
-		return 0;
-	r->executor = &executor_guest;
-	if (why.text[0])
-		log_debug("lab rxe is not possible here (%s): lab guest", why.text);
-	if (!r->executor->probe(e))
-		return 0;
-	if (why.text[0])
-		return error_prefix(e, -ENODEV, "no lab can run here. rxe: %s; guest", why.text);
-	return error_prefix(e, -ENODEV, "lab guest cannot run here");
-}
-
 static char *timestamp(char *buf, size_t size)
 {
 	time_t now = time(NULL);
@@ -354,7 +394,6 @@ static int folder_fill(struct run *r, struct error *e)
 	json_object_set_new(run, "set", set);
 	json_object_set_new(run, "strict", json_boolean(o->strict));
 	json_object_set_new(run, "build", json_string(QD_BUILD));
-	json_object_set_new(run, "lanes", json_integer(1));
 	if (!gethostname(host, sizeof(host) - 1))
 		json_object_set_new(run, "host", json_string(host));
 	json_object_set_new(run, "started", json_string(timestamp(stamp, sizeof(stamp))));
@@ -367,7 +406,10 @@ static int folder_fill(struct run *r, struct error *e)
 
 static int queue_fill(struct run *r, struct error *e)
 {
-	if (schedule_new(1, &r->schedule))
+	r->lanes = run_choose_lanes(r->o, &r->cases);
+	json_object_set_new(r->folder.run, "lanes", json_integer(r->lanes));
+	r->troubles = json_object();
+	if (schedule_new(r->lanes, &r->schedule))
 		return error_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < r->cases.n; i++) {
 		int rc = json_str(r->cases.cases[i].plan, "skip") ? 0 : queue_add(r, i, e);
@@ -394,7 +436,8 @@ static int execute(struct run *r, struct error *e)
 		.cold = o->cold,
 		.verbose = o->verbose,
 		.stop = &r->stop,
-		.lanes = 1,
+		.lanes = r->lanes,
+		.wire = run_wire_wanted(&r->cases),
 		.next = next,
 		.on_environment = on_environment,
 		.on_start = on_start,
@@ -479,12 +522,18 @@ static int run_prepared(struct run *r, FILE *out)
 	}
 	progress_init(&r->progress, stderr, isatty(STDERR_FILENO), r->o->quiet, r->cases.n);
 	if (r->queue.n)
-		rc = choose_executor(r, &e);
+		rc = run_choose_executor(r->o, &r->executor, &e);
 	if (!rc && r->queue.n)
 		rc = execute(r, &e);
 	if (rc && !r->stop && !r->stopped_early)
 		note_broken(r, rc, &e);
 	settle_rest(r);
+	if (run_trouble_left(r->troubles, &e))
+		note_broken(r, -EIO, &e);
+	if (json_object_size(r->troubles))
+		json_object_set(r->folder.run, "troubles", r->troubles);
+	if (run_folder_sort(&r->folder, &r->cases, &e))
+		note_broken(r, -EIO, &e);
 	progress_clear(&r->progress);
 	if (r->broken.text[0])
 		log_error("%s", r->broken.text);
@@ -538,6 +587,7 @@ int run_main(const struct run_options *o, FILE *out)
 	for (size_t i = 0; i < r.queue.n; i++)
 		free((char *)r.entries[i].dir);
 	schedule_free(r.schedule);
+	json_decref(r.troubles);
 	free(r.entries);
 	free(r.entry_case);
 	run_folder_close(&r.folder);

@@ -28,6 +28,8 @@ struct run_case {
 	char *dir;    /* "cases/core/x", below the run folder */
 	size_t place; /* its own number, or that of the first pass that it follows from: where it stands in reports */
 	bool judged;
+	int trouble;    /* the boot whose trouble made it run again alone; 0: none did */
+	char *again;    /* why what it showed at first does not count; NULL: that does */
 	json_t *result; /* its line of results.jsonl */
 };
 
@@ -80,6 +82,10 @@ int run_folder_add(struct run_folder *f, const struct run_case *c, const char *p
 int run_folder_save(struct run_folder *f, struct error *e);
 /* Appends a line to results.jsonl, at once on disk. */
 int run_folder_result(struct run_folder *f, const json_t *result, struct error *e);
+/* Writes results.jsonl anew, in the order of the list: cases that ran side by side ended in another. */
+int run_folder_sort(struct run_folder *f, const struct run_cases *list, struct error *e);
+/* What a case left that is to run again is kept beside: "observations-1.jsonl". */
+int run_folder_again(struct run_folder *f, const struct run_case *c, int boot, struct error *e);
 void run_folder_close(struct run_folder *f);
 /* A case's folder name from its id: what no file system minds. Caller frees. */
 char *run_case_dir(const char *id);
@@ -89,28 +95,38 @@ char *run_case_dir(const char *id);
 /* The verdict on what lies in case_dir (plan.json, observations.jsonl, profile.yaml), written to verdict.json. kernel: uname -r of
  * what ran, or NULL. New reference. */
 int run_judge(const char *case_dir, const char *kernel, bool strict, json_t **ret_verdict, struct error *e);
+/* How late the witness timers of the case were at most. */
+uint64_t run_lateness(const char *case_dir);
 /* A verdict for a case that never ran. verdict: VERDICT_SKIP or VERDICT_ERROR. New reference. */
 json_t *run_verdict_unrun(const json_t *plan, enum verdict verdict, const char *why);
 /* The provider's profile for a scenario at path: beside it, in the share folder, in the tree of the program. NULL when there is
  * none. Caller frees. */
 char *run_profile_find(const char *scenario_path, const char *provider);
 
+/* ---- what happened while several cases ran (run_trouble.c) ---- */
+
+/* troubles: {"1":{"why","cases":[…],"found":BOOL}} by boot. The case ran then, and is to run again alone. */
+void run_trouble_note(json_t *troubles, struct run_case *c, const struct executor_end *end);
+/* It has: when the kernel complained or died once more, or the case hung once more, that was it. */
+void run_trouble_look(json_t *troubles, const struct run_case *c, const json_t *verdict);
+/* True when a trouble is left that no case makes alone: that is no pass of the run. */
+bool run_trouble_left(const json_t *troubles, struct error *e);
+
 /* ---- progress (run_progress.c) ---- */
 
 struct progress {
 	FILE *out;
-	size_t total, done;
+	size_t total, started, done;
 	bool live; /* a terminal: one line that changes */
 	bool quiet;
 	bool line_open; /* the live line is on screen */
 	uint64_t drawn_ns;
-	char current[256];
 };
 
 void progress_init(struct progress *p, FILE *out, bool is_terminal, bool quiet, size_t total);
 __attribute__((format(printf, 2, 3))) void progress_note(struct progress *p, const char *fmt, ...);
 void progress_start(struct progress *p, const char *case_id);
-void progress_step(struct progress *p, int step, const char *what);
+void progress_step(struct progress *p, const char *case_id, int step, const char *what);
 void progress_end(struct progress *p, const json_t *result);
 /* Takes the live line away. */
 void progress_clear(struct progress *p);
@@ -130,6 +146,7 @@ struct run_options {
 	const char *provider; /* "rxe" */
 	uint64_t seed;
 	unsigned repeat;
+	unsigned lanes; /* 0: as many as suit this machine */
 	bool strict, keep, cold, fail_fast, quiet, verbose, colour;
 	const json_t *command;      /* array: how it was called */
 	const char *repeat_command; /* what calls the same run again */
@@ -137,6 +154,11 @@ struct run_options {
 	const struct executor_ops *executor;
 	int (*judge)(const char *case_dir, const char *kernel, bool strict, json_t **ret_verdict, struct error *e);
 };
+
+/* Where, on how many lanes, and whether some case has the wire between its devices (run_choose.c). */
+int run_choose_executor(const struct run_options *o, const struct executor_ops **ret, struct error *e);
+unsigned run_choose_lanes(const struct run_options *o, const struct run_cases *list);
+bool run_wire_wanted(const struct run_cases *list);
 
 /* Everything; progress goes to stderr, the report to out. Returns the exit status. */
 int run_main(const struct run_options *o, FILE *out);

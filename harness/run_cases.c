@@ -108,6 +108,7 @@ static void case_release(struct run_case *c)
 	free(c->dir);
 	json_decref(c->plan);
 	json_decref(c->result);
+	free(c->again);
 }
 
 static bool glob_matches(const char *glob, const struct scenario_case *c)

@@ -226,6 +226,37 @@ int run_folder_result(struct run_folder *f, const json_t *result, struct error *
 	return 0;
 }
 
+int run_folder_sort(struct run_folder *f, const struct run_cases *list, struct error *e)
+{
+	size_t *order = run_cases_order(list);
+	char path[4096], temporary[4100];
+	FILE *out;
+	bool bad = !order;
+
+	snprintf(path, sizeof(path), "%s/results.jsonl", f->dir);
+	snprintf(temporary, sizeof(temporary), "%s.new", path);
+	out = fopen(temporary, "we");
+	if (!out)
+		return error_set(e, -errno, "%s: %s", temporary, strerror(errno));
+	for (size_t i = 0; i < list->n && !bad; i++)
+		bad = list->cases[i].result &&
+		      (json_dumpf(list->cases[i].result, out, JSON_COMPACT | JSON_SORT_KEYS) < 0 || fputc('\n', out) == EOF);
+	if (fclose(out) == EOF || bad || rename(temporary, path) < 0)
+		return error_set(e, errno ? -errno : -EIO, "%s: cannot write", path);
+	return 0;
+}
+
+int run_folder_again(struct run_folder *f, const struct run_case *c, int boot, struct error *e)
+{
+	char from[4096], to[4096];
+
+	snprintf(from, sizeof(from), "%s/%s/observations.jsonl", f->dir, c->dir);
+	snprintf(to, sizeof(to), "%s/%s/observations-%d.jsonl", f->dir, c->dir, boot);
+	if (rename(from, to) < 0 && errno != ENOENT)
+		return error_set(e, -errno, "%s: cannot be kept as %s: %s", from, to, strerror(errno));
+	return 0;
+}
+
 void run_folder_close(struct run_folder *f)
 {
 	if (f->results)

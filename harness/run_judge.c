@@ -81,6 +81,23 @@ out_plan:
 	return rc;
 }
 
+uint64_t run_lateness(const char *case_dir)
+{
+	json_t *records = NULL, *rec;
+	uint64_t late_ns = 0;
+	struct error e;
+	bool torn;
+	size_t i;
+
+	if (load_records(case_dir, &records, &torn, &e))
+		return 0;
+	json_array_foreach(records, i, rec)
+		if (json_bool(rec, "witness", false) && json_u64(rec, "late_max_ns", 0) > late_ns)
+			late_ns = json_u64(rec, "late_max_ns", 0);
+	json_decref(records);
+	return late_ns;
+}
+
 json_t *run_verdict_unrun(const json_t *plan, enum verdict verdict, const char *why)
 {
 	json_t *findings = json_array();

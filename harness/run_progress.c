@@ -48,35 +48,49 @@ void progress_note(struct progress *p, const char *fmt, ...)
 	fflush(p->out);
 }
 
+/* Several may run: all that have begun and not ended are so many. */
+static void position(const struct progress *p, char *buf, size_t size)
+{
+	size_t running = p->started > p->done ? p->started - p->done : 1;
+
+	if (running > 1)
+		snprintf(buf, size, "[%zu/%zu, %zu run]", p->done + 1, p->total, running);
+	else
+		snprintf(buf, size, "[%zu/%zu]", p->done + 1, p->total);
+}
+
 void progress_start(struct progress *p, const char *case_id)
 {
-	char text[600];
+	char text[600], at[80];
 
-	snprintf(p->current, sizeof(p->current), "%s", case_id);
+	p->started++;
 	if (p->quiet)
 		return;
+	position(p, at, sizeof(at));
 	if (!p->live) {
-		progress_note(p, "[%zu/%zu] %s: runs, %zu more after it", p->done + 1, p->total, case_id,
-			      p->total > p->done ? p->total - p->done - 1 : 0);
+		progress_note(p, "%s %s: runs, %zu more after it", at, case_id, p->total > p->started ? p->total - p->started : 0);
 		return;
 	}
-	snprintf(text, sizeof(text), "[%zu/%zu] %s", p->done + 1, p->total, case_id);
+	snprintf(text, sizeof(text), "%s %s", at, case_id);
 	draw(p, text);
 }
 
-void progress_step(struct progress *p, int step, const char *what)
+void progress_step(struct progress *p, const char *case_id, int step, const char *what)
 {
-	char text[700], safe[900];
+	char text[700], safe[900], at[80];
 
 	if (!p->live || (p->line_open && now_ns() - p->drawn_ns < REDRAW_NS))
 		return;
-	snprintf(text, sizeof(text), "[%zu/%zu] %s: step %d, %s", p->done + 1, p->total, p->current, step, what ? what : "");
+	position(p, at, sizeof(at));
+	snprintf(text, sizeof(text), "%s %s: step %d, %s", at, case_id, step, what ? what : "");
 	draw(p, log_escape(text, safe, sizeof(safe)));
 }
 
 void progress_end(struct progress *p, const json_t *result)
 {
 	p->done++;
+	if (p->started < p->done)
+		p->started = p->done;
 	if (p->quiet)
 		return;
 	progress_clear(p);

@@ -7,7 +7,7 @@
 enum state { STATE_WAITS, STATE_RUNS, STATE_DONE };
 
 /* Who goes before whom, whatever the lengths. */
-enum rank { RANK_BESIDE, RANK_EXCLUSIVE, RANK_FRESH };
+enum rank { RANK_BESIDE, RANK_EXCLUSIVE, RANK_ALONE, RANK_FRESH };
 
 struct entry {
 	enum state state;
@@ -98,11 +98,15 @@ void schedule_done(struct schedule *s, size_t number)
 	ended(s, number, STATE_DONE);
 }
 
-void schedule_again(struct schedule *s, size_t number, bool alone)
+void schedule_again(struct schedule *s, size_t number, enum schedule_again how)
 {
+	static const enum rank ranks[] = {
+		[SCHEDULE_BESIDE] = RANK_BESIDE, [SCHEDULE_ALONE] = RANK_ALONE, [SCHEDULE_FRESH] = RANK_FRESH
+	};
+
 	ended(s, number, STATE_WAITS);
-	if (number < s->n && alone)
-		s->entries[number].rank = RANK_FRESH;
+	if (number < s->n && ranks[how] > s->entries[number].rank)
+		s->entries[number].rank = ranks[how];
 }
 
 void schedule_stop(struct schedule *s)

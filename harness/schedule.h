@@ -28,8 +28,13 @@ int schedule_add(struct schedule *s, uint64_t expect_ns, bool exclusive);
 enum schedule_answer schedule_next(struct schedule *s, size_t *ret_number, bool *ret_fresh);
 /* It has ended, and what it leads to has been added. */
 void schedule_done(struct schedule *s, size_t number);
-/* It has ended, and is to run again: beside others, or alone in a fresh boot. */
-void schedule_again(struct schedule *s, size_t number, bool alone);
+enum schedule_again {
+	SCHEDULE_BESIDE, /* others */
+	SCHEDULE_ALONE,
+	SCHEDULE_FRESH, /* alone, in a boot that has run nothing */
+};
+/* It has ended, and is to run again. */
+void schedule_again(struct schedule *s, size_t number, enum schedule_again how);
 /* Nothing more is handed out. */
 void schedule_stop(struct schedule *s);
 

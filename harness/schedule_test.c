@@ -6,19 +6,30 @@
 
 #include "test.h"
 
-/* length, then marks: x exclusive, ! runs again alone when it ends first, ~ runs again beside others, + adds one of length 5 */
+/* length, then marks: x exclusive; when it has ended for the first time: ! runs again in a fresh boot, - alone, ~ beside others, +
+ * adds one of length 5 */
 static const struct row {
 	unsigned lanes;
 	const char *cases[8];
 	const char *order; /* "|": nothing was given although a lane was free; "A": in a fresh boot */
 } rows[] = {
-	{ 1, { "1", "9", "5" }, "abc" },    { 1, { "1", "9x", "5" }, "abc" },
-	{ 1, { "1!", "9", "5" }, "abcA" },  { 1, { "1+", "9" }, "abc" },
-	{ 2, { "1", "9", "5" }, "bca" },    { 2, { "5", "5", "5" }, "abc" },
-	{ 2, { "9x", "1", "5" }, "cb|a" },  { 2, { "9x", "8x", "1" }, "c|a|b" },
-	{ 2, { "9!", "1", "5" }, "acb|A" }, { 2, { "9!", "8!", "1" }, "abc|A|B" },
-	{ 2, { "9~", "1", "5" }, "acab" },  { 3, { "9+", "1" }, "ab|c" },
-	{ 2, { "9+", "6x" }, "a|c|b" },     { 4, { "3" }, "a" },
+	{ 1, { "1", "9", "5" }, "abc" },
+	{ 1, { "1", "9x", "5" }, "abc" },
+	{ 1, { "1!", "9", "5" }, "abcA" },
+	{ 1, { "1+", "9" }, "abc" },
+	{ 2, { "1", "9", "5" }, "bca" },
+	{ 2, { "5", "5", "5" }, "abc" },
+	{ 2, { "9x", "1", "5" }, "cb|a" },
+	{ 2, { "9x", "8x", "1" }, "c|a|b" },
+	{ 2, { "9!", "1", "5" }, "acb|A" },
+	{ 2, { "9!", "8!", "1" }, "abc|A|B" },
+	{ 2, { "9~", "1", "5" }, "acab" },
+	{ 2, { "9-", "1", "5" }, "acb|a" },
+	{ 2, { "9!", "8-", "5" }, "abc|b|A" },
+	{ 1, { "9-", "8" }, "aba" },
+	{ 3, { "9+", "1" }, "ab|c" },
+	{ 2, { "9+", "6x" }, "a|c|b" },
+	{ 4, { "3" }, "a" },
 };
 
 struct play {
@@ -71,9 +82,12 @@ static void end_first(struct play *p, bool again[8])
 
 	memmove(p->running, p->running + 1, sizeof p->running - sizeof p->running[0]);
 	p->n_running--;
-	if (!again[number] && strpbrk(marks, "!~")) {
+	if (!again[number] && strpbrk(marks, "!~-")) {
 		again[number] = true;
-		schedule_again(p->s, number, strchr(marks, '!') != NULL);
+		schedule_again(p->s, number,
+			       strchr(marks, '!')   ? SCHEDULE_FRESH
+			       : strchr(marks, '-') ? SCHEDULE_ALONE
+						    : SCHEDULE_BESIDE);
 		return;
 	}
 	if (strchr(marks, '+'))

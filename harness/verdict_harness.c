@@ -5,42 +5,11 @@
 #include <stdio.h>
 
 #include "json.h"
+#include "kernel_words.h"
 #include "units.h"
 
 #define KLOG_FINDINGS 5
 #define CONSOLE_LINES 8
-
-static const char *const kernel_words[] = {
-	"WARNING:",
-	"BUG:",
-	"BUG ",
-	"Oops",
-	"hung task",
-	"blocked for more than",
-	"refcount_t:",
-	"general protection fault",
-	"KASAN",
-	"UBSAN",
-	"unregister_netdevice: waiting",
-	"soft lockup",
-	"hard LOCKUP",
-	"rcu_sched self-detected",
-	"detected stall",
-	"Kernel panic",
-	"kernel panic",
-	"Unable to handle",
-	"unable to handle",
-	"__rxe_cleanup",
-	"scheduling while atomic",
-};
-
-static bool is_kernel_complaint(const char *text)
-{
-	for (size_t i = 0; text && i < sizeof(kernel_words) / sizeof(kernel_words[0]); i++)
-		if (strstr(text, kernel_words[i]))
-			return true;
-	return false;
-}
 
 void verdict_check_kernel(struct judge *j)
 {
@@ -52,7 +21,7 @@ void verdict_check_kernel(struct judge *j)
 		const char *text = json_str(k->r, "text");
 		struct finding *f;
 
-		if (strcmp(k->kind, "klog") || !is_kernel_complaint(text) || n++ >= KLOG_FINDINGS)
+		if (strcmp(k->kind, "klog") || !kernel_complains(text) || n++ >= KLOG_FINDINGS)
 			continue;
 		f = judge_find(j, SEVERITY_FAIL, "kernel", k->inst, k->rec, "kernel");
 		if (!f)
@@ -213,7 +182,7 @@ static void console_tail(const struct judge *j, char *buf, size_t size)
 		if (strcmp(j->m->kept.v[i].kind, "klog"))
 			continue;
 		last[n++ % CONSOLE_LINES] = i;
-		if (from == M_NONE && is_kernel_complaint(text))
+		if (from == M_NONE && kernel_complains(text))
 			from = i;
 	}
 	if (!n)
@@ -259,6 +228,9 @@ static void lost(struct judge *j, const struct m_kept *k)
 		judge_say(j, SEVERITY_FAIL, "kernel", k->inst, k->rec, "kernel",
 			  "the guest died while this case ran%s%s; its console ended with: %s", text ? ": " : "", text ? text : "",
 			  *tail ? tail : "nothing");
+	} else if (!strcmp(what, "lane")) {
+		j->crashed = true;
+		judge_say(j, SEVERITY_FAIL, "hang", k->inst, k->rec, "", "the case did not come to its end: %s", text ? text : "?");
 	} else if (!strncmp(what, "agent/", 6)) {
 		if (!death_was_meant(j, what + 6, k->rec))
 			judge_say(j, SEVERITY_FAIL, "hang", k->inst, k->rec, what + 6,
