@@ -177,7 +177,8 @@ format:
 ##fuzz: build the fuzz targets and run each for FUZZ_SECONDS (20)
 fuzz: $(FUZZ_BINS)
 	@for f in $(FUZZ_BINS); do echo "fuzz: $$f, $(FUZZ_SECONDS) s"; mkdir -p $$f.corpus; \
-		$$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -print_final_stats=0 $$f.corpus >$$f.log 2>&1 || \
+		$$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -print_final_stats=0 $$f.corpus \
+		$$(ls -d harness/testdata/$${f##*/} 2>/dev/null) >$$f.log 2>&1 || \
 		{ tail -40 $$f.log >&2; exit 1; }; tail -1 $$f.log; done
 
 ##install: programs, scenarios and documents below PREFIX (/usr/local), into DESTDIR if given

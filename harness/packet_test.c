@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "packet.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -470,7 +471,47 @@ static void test_psn_diff(void)
 		ROW_ASSERT(packet_psn_diff(rows[i].psn, rows[i].from) == rows[i].diff, "%06x - %06x", rows[i].psn, rows[i].from);
 }
 
+/* What the fuzzer begins with, captured at a wire: every class over IPv4, IPv6, tags, and what is malformed. */
+static void test_seeds(void)
+{
+	static const char dir[] = "harness/testdata/packet_fuzz";
+	unsigned kinds[NUM_PACKET_KINDS] = { 0 }, classes[NUM_PACKET_CLASSES] = { 0 }, v6 = 0, tagged = 0;
+	DIR *d = opendir(dir);
+	struct dirent *entry;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
+	while ((entry = readdir(d))) {
+		uint8_t frame[FRAME_MAX];
+		char path[512];
+		struct packet p;
+		FILE *f;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+		f = fopen(path, "re");
+		ROW_ASSERT(f != NULL, "%s", path);
+		if (!f)
+			continue;
+		size_t len = fread(frame, 1, sizeof frame, f);
+
+		fclose(f);
+		kinds[packet_decode(frame, len, &p)]++;
+		if (p.kind != PACKET_ROCE)
+			continue;
+		ROW_ASSERT(packet_icrc_compute(frame, &p) == packet_icrc_carried(frame, &p), "%s: its ICRC", path);
+		classes[p.class]++;
+		v6 += p.v6;
+		tagged += p.n_tags > 0;
+	}
+	closedir(d);
+	CU_ASSERT(kinds[PACKET_MALFORMED] >= 2 && kinds[PACKET_OTHER] == 0 && v6 >= 4 && tagged >= 2);
+	for (int c = PACKET_CLASS_REQUEST; c < PACKET_CLASS_UNKNOWN; c++)
+		ROW_ASSERT(classes[c] > 0, "no seed of class %s", packet_class_names[c]);
+}
+
 static const struct test_case cases[] = {
+	{ "the fuzzer's seeds", test_seeds },
 	{ "captured packets read as they were sent", test_captured },
 	{ "fields of captured packets", test_captured_fields },
 	{ "every opcode is built and read back, and none of its prefixes passes", test_every_opcode },
