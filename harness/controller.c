@@ -150,9 +150,17 @@ static void hello_of(struct case_run *r, const struct ctl_agent *a)
 	case_note(r, src, json_str(a->hello, "clk"), rec);
 }
 
-/* A case before this one may have moved it. */
-static int gid_index_of(const struct lab_device *d)
+static bool wants_ipv6(const struct case_run *r)
 {
+	return json_bool(json_object_get(r->plan, "link"), "ipv6", false);
+}
+
+/* A case before this one may have moved it. */
+static int gid_index_of(const struct lab_device *d, bool ipv6)
+{
+	if (ipv6)
+		return gid_find_link_local("/sys", d->rdma, d->port);
+
 	int index = d->gid[0] ? gid_find("/sys", d->rdma, d->port, d->gid) : -ENOENT;
 
 	return index >= 0 ? index : d->gid_index;
@@ -174,7 +182,7 @@ int agents_open(struct case_run *r, const char *name, struct error *e)
 		ops_add(&ops, a->name, json_pack("{s:s,s:o}", "op", "seed", "seed", json_hex(r->seed)));
 		req = json_pack("{s:s,s:o,s:s,s:i}", "op", "device_open", "name", json_sprintf("dev.%s", a->name), "device",
 				a->lab_device->rdma, "port", a->lab_device->port);
-		json_object_set_new(req, "gid_index", json_integer(gid_index_of(a->lab_device)));
+		json_object_set_new(req, "gid_index", json_integer(gid_index_of(a->lab_device, wants_ipv6(r))));
 		ops_add(&ops, a->name, req);
 	}
 	rc = ops_run(r, &ops, 0, e);
@@ -279,7 +287,9 @@ static int link_as_planned(struct case_run *r, struct error *e)
 	int64_t mtu = json_int(json_object_get(r->plan, "link"), "mtu", 0);
 	struct lab *lab = r->c->lab;
 
-	return lab && lab->ops->set_mtu && mtu ? lab->ops->set_mtu(lab, r->lane, (int)mtu, e) : 0;
+	int rc = lab && lab->ops->set_mtu && mtu ? lab->ops->set_mtu(lab, r->lane, (int)mtu, e) : 0;
+
+	return !rc && lab && lab->ops->set_ipv6 ? lab->ops->set_ipv6(lab, r->lane, wants_ipv6(r), e) : rc;
 }
 
 static int case_begin(struct case_run *r, struct error *e)

@@ -323,6 +323,8 @@ int handover_tell(struct case_run *r, struct object *to, bool keys_only, struct 
 
 /* Index of a RoCE v2 GID in a port's table under this sysfs; -ENOENT, -EINVAL. */
 int gid_find(const char *sysfs, const char *rdma, int port, const char *gid);
+/* That of the first link-local one. */
+int gid_find_link_local(const char *sysfs, const char *rdma, int port);
 /* After a GID_CHANGE: looks the agent's GID up again. */
 void gid_refresh(struct ctl_agent *a);
 

@@ -33,22 +33,35 @@ static bool is_roce_v2(const char *base, int index)
 	return read_line(path, type, sizeof type) && strcmp(type, "RoCE v2") == 0;
 }
 
-int gid_find(const char *sysfs, const char *rdma, int port, const char *gid)
+/* wanted NULL: a link-local one. */
+static int find(const char *sysfs, const char *rdma, int port, const struct in6_addr *wanted)
 {
-	struct in6_addr wanted, seen;
+	struct in6_addr seen;
 	char base[256], path[512], text[64];
 
-	if (inet_pton(AF_INET6, gid, &wanted) != 1)
-		return -EINVAL;
 	snprintf(base, sizeof base, "%s/class/infiniband/%s/ports/%d", sysfs, rdma, port);
 	for (int i = 0; i < GID_TABLE_MAX; i++) {
 		snprintf(path, sizeof path, "%s/gids/%d", base, i);
 		if (!read_line(path, text, sizeof text))
 			return -ENOENT;
-		if (inet_pton(AF_INET6, text, &seen) == 1 && memcmp(&seen, &wanted, sizeof seen) == 0 && is_roce_v2(base, i))
+		if (inet_pton(AF_INET6, text, &seen) != 1 || !is_roce_v2(base, i))
+			continue;
+		if (wanted ? memcmp(&seen, wanted, sizeof seen) == 0 : IN6_IS_ADDR_LINKLOCAL(&seen))
 			return i;
 	}
 	return -ENOENT;
+}
+
+int gid_find(const char *sysfs, const char *rdma, int port, const char *gid)
+{
+	struct in6_addr wanted;
+
+	return inet_pton(AF_INET6, gid, &wanted) == 1 ? find(sysfs, rdma, port, &wanted) : -EINVAL;
+}
+
+int gid_find_link_local(const char *sysfs, const char *rdma, int port)
+{
+	return find(sysfs, rdma, port, NULL);
 }
 
 void gid_refresh(struct ctl_agent *a)

@@ -54,6 +54,8 @@ struct lab_ops {
 	int (*keep)(struct lab *lab, int n, const char *path, struct error *e);
 	int (*adopt)(sd_event *loop, struct journal *journal, const char *path, struct lab **ret, struct error *e);
 	int (*set_mtu)(struct lab *lab, const struct lab_lane *lane, int mtu, struct error *e);
+	/* The ends have link-local IPv6 addresses, whose GIDs work then, or none (so a lane begins): nothing of IPv6 is on it. */
+	int (*set_ipv6)(struct lab *lab, const struct lab_lane *lane, bool on, struct error *e);
 	/* One command of ip, tc or rdma ("tc", "qdisc replace dev X root netem loss 5%"): ret_out (may be NULL) is the parsed JSON
 	 * answer or null. For faults and residue. */
 	int (*command)(struct lab *lab, const char *tool, const char *args, json_t **ret_out, struct error *e);

@@ -7,11 +7,16 @@
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <stdint.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "units.h"
+
+#define ADDRESS_NS (5 * NSEC_PER_SEC)
 
 static int set_sysctl(const char *family, const char *netdev, const char *key, const char *value, struct error *e)
 {
@@ -75,4 +80,75 @@ int lab_netdev_plain(const char *netdev, struct error *e)
 	int rc = offload_off(netdev, e);
 
 	return rc ? rc : set_sysctl("ipv6", netdev, "disable_ipv6", "1", e);
+}
+
+static bool has_ipv6(const char *netdev)
+{
+	char path[128], value = '1';
+
+	snprintf(path, sizeof path, "/proc/sys/net/ipv6/conf/%s/disable_ipv6", netdev);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0 && read(fd, &value, 1) != 1)
+		value = '1';
+	if (fd >= 0)
+		close(fd);
+	return value == '0';
+}
+
+/* A link-local address that may be used (not tentative: 0x40). */
+static bool has_link_local(const char *netdev)
+{
+	FILE *f = fopen("/proc/self/net/if_inet6", "re");
+	char addr[33], name[32];
+	unsigned index, prefix, scope, flags;
+	bool found = false;
+
+	while (f && !found && fscanf(f, "%32s %x %x %x %x %31s", addr, &index, &prefix, &scope, &flags, name) == 6)
+		found = strcmp(name, netdev) == 0 && strncmp(addr, "fe80", 4) == 0 && !(flags & 0x40);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+int lab_netdev_ipv6(const char *netdev, bool on, struct error *e)
+{
+	static const char *const keys[][2] = {
+		{ "addr_gen_mode", "0" }, { "accept_dad", "0" }, { "router_solicitations", "0" }, { "disable_ipv6", "0" }
+	};
+	uint64_t end = now_ns() + ADDRESS_NS;
+	int rc = 0;
+
+	if (has_ipv6(netdev) == on)
+		return 0;
+	if (!on)
+		return set_sysctl("ipv6", netdev, "disable_ipv6", "1", e);
+	for (size_t i = 0; rc == 0 && i < sizeof keys / sizeof keys[0]; i++)
+		rc = set_sysctl("ipv6", netdev, keys[i][0], keys[i][1], e);
+	while (rc == 0 && !has_link_local(netdev)) {
+		if (now_ns() >= end)
+			return error_set(e, -ETIMEDOUT, "%s gets no link-local IPv6 address", netdev);
+		poll(NULL, 0, 5);
+	}
+	return rc;
+}
+
+int lab_netdev_link_local(const char *netdev, char ret_mac[24], char ret_addr[48], struct error *e)
+{
+	char path[96];
+	unsigned m[6];
+	FILE *f;
+	int n = 0;
+
+	snprintf(path, sizeof path, "/sys/class/net/%s/address", netdev);
+	f = fopen(path, "re");
+	if (f)
+		n = fscanf(f, "%2x:%2x:%2x:%2x:%2x:%2x", &m[0], &m[1], &m[2], &m[3], &m[4], &m[5]);
+	if (f)
+		fclose(f);
+	if (n != 6)
+		return error_set(e, -ENODEV, "%s: no MAC address", path);
+	snprintf(ret_mac, 24, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
+	snprintf(ret_addr, 48, "fe80::%02x%02x:%02xff:fe%02x:%02x%02x", m[0] ^ 2, m[1], m[2], m[3], m[4], m[5]);
+	return 0;
 }

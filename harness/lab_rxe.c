@@ -496,6 +496,23 @@ static int take_kept(struct lab_rxe *r, const char *path, struct error *e)
 	return 0;
 }
 
+static int rxe_set_ipv6(struct lab *lab, const struct lab_lane *lane, bool on, struct error *e)
+{
+	char mac[24], addr[48];
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < 2; i++)
+		rc = lab_netdev_ipv6(lane->device[i].netdev, on, e);
+	/* Known neighbours ask for nothing on the link, and leave nothing learned behind. */
+	for (int i = 0; rc == 0 && on && i < 2; i++) {
+		rc = lab_netdev_link_local(lane->device[i].netdev, mac, addr, e);
+		if (rc == 0)
+			rc = run(rxe_of(lab), TOOL_IP, NULL, e, "neigh replace %s lladdr %s dev %s nud permanent", addr, mac,
+				 lane->device[1 - i].netdev);
+	}
+	return rc;
+}
+
 static int rxe_set_mtu(struct lab *lab, const struct lab_lane *lane, int mtu, struct error *e)
 {
 	int rc = 0;
@@ -595,6 +612,7 @@ const struct lab_ops lab_rxe = {
 	.keep = rxe_keep,
 	.adopt = rxe_adopt,
 	.set_mtu = rxe_set_mtu,
+	.set_ipv6 = rxe_set_ipv6,
 	.command = rxe_command,
 	.snapshot = rxe_snapshot,
 	.close = rxe_close,

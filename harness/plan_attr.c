@@ -345,5 +345,7 @@ int plan_link(struct planner *p)
 				mtu = LINK_MTU_JUMBO;
 	}
 	json_object_set_new(p->plan, "link", json_pack("{s:I}", "mtu", (json_int_t)mtu));
+	if (json_bool(json_object_get(p->doc, "link"), "ipv6", false))
+		json_object_set_new(json_object_get(p->plan, "link"), "ipv6", json_true());
 	return 0;
 }

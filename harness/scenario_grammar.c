@@ -63,8 +63,8 @@ static const char *const reject_reasons[] = {
 static const char *const mw_types[] = { "1", "2", NULL };
 
 static const struct gkey link_keys[] = {
-	{ "mtu", G_NUMBER, G_REQUIRED | G_NO_REF, .min = 576, .max = 9600,
-	  .help = "MTU of the Ethernet link; 4200 carries an IB MTU of 4096" },
+	{ "mtu", G_NUMBER, G_NO_REF, .min = 576, .max = 9600, .help = "MTU of the Ethernet link; 4200 carries an IB MTU of 4096" },
+	{ "ipv6", G_BOOL, 0, .help = "the ends speak IPv6, from their link-local addresses" },
 	{ .name = NULL },
 };
 static const struct gmap link_map = { .what = "`link`", .keys = link_keys };
