@@ -132,12 +132,19 @@ $(BUILD)/test/%_test: $(BUILD)/obj/%_test.o $(BUILD)/libqdagent.a $(BUILD)/libqd
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(AGENT_LIBS) -lcunit
 
-# Fuzz targets take in the library's sources, so that all of it is instrumented.
-$(BUILD)/fuzz/%_fuzz: %_fuzz.c $(BUILD)/packages
+# Fuzz targets have a library of their own, so that all of it is instrumented.
+FUZZ_CC := clang $(CPPFLAGS) -std=gnu11 -g -O1 -pthread
+$(BUILD)/fuzz/obj/%.o: %.c | $(BUILD)/packages
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
+$(BUILD)/fuzz/libqd.a: $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(LIB_OBJS))
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+$(BUILD)/fuzz/%_fuzz: %_fuzz.c $(BUILD)/fuzz/libqd.a
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
-	$(Q)clang $(CPPFLAGS) -std=gnu11 -g -O1 -pthread -fsanitize=fuzzer,address,undefined -o $@ $< \
-		$(filter-out $(MAINS),$(SRCS)) $(LIBS)
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
 
 ##setup: install what is missing (apt) and put the guest's kernel into the cache
 setup:
@@ -199,6 +206,6 @@ help:
 	@sed -n 's/^##\([a-z]*\): /\1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-8s %s\n", $$1, $$2 }'
 	@echo "  variables: CC=gcc|clang BUILD=build SANITIZE=address,undefined DEVELOPER=1 (-Werror) V=1 RUN='scenarios --select core' ARGS= PREFIX= DESTDIR="
 
--include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/fuzz/obj -name '*.d' 2>/dev/null)
 .PHONY: all always setup run test unit tests bench lint format fuzz install clean help
 .SECONDARY:
