@@ -319,6 +319,15 @@ static int64_t transmissions_before(const struct flow *f, size_t at, int64_t psn
 	return n;
 }
 
+/* An answer that was made up may have acknowledged anything. */
+static bool was_told_lies(const struct flow *f, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (is_answer(f, f->p[i].p) && !strcmp(f->p[i].p->fate, "invented"))
+			return true;
+	return false;
+}
+
 /* What is sent again after a NAK begins with the PSN that the NAK names, or earlier. */
 static void go_back(struct judge *j, const struct flow *f, size_t at)
 {
@@ -326,7 +335,7 @@ static void go_back(struct judge *j, const struct flow *f, size_t at)
 	struct finding *out;
 
 	/* One that was sent again before the NAK came by may be on its way: so may those behind it. */
-	if (nak->late || nak->touched || transmissions_before(f, at, nak->psn) != 1)
+	if (nak->late || nak->touched || transmissions_before(f, at, nak->psn) != 1 || was_told_lies(f, at))
 		return;
 	for (size_t i = at + 1; i < f->n && !is_answer(f, f->p[i].p); i++) {
 		const struct m_packet *p = f->p[i].p;

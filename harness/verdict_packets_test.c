@@ -115,6 +115,16 @@ static void resumed_behind_the_nak(json_t *rs)
 	set(packet(rs, 10), "count", 5);
 }
 
+static void resumed_behind_a_forged_ack(json_t *rs)
+{
+	json_t *r = again(rs, 8, 1000);
+
+	json_object_set_new(r, "fate", json_string("invented"));
+	json_object_set_new(r, "late", json_true());
+	set(r, "psn", 6);
+	resumed_behind_the_nak(rs);
+}
+
 static void resumed_before_the_nak(json_t *rs)
 {
 	set(packet(rs, 10), "psn", 0);
@@ -212,6 +222,7 @@ static const struct {
 	{ "packets-recorded", "a READ goes on in its middle", reading_goes_on, NULL },
 	{ "packets-recorded", "a WRITE goes on in a READ", writing_goes_on, "PSN 22 for the first time after PSN 30" },
 	{ "packets-recorded", "again from behind the NAK's PSN", resumed_behind_the_nak, "after a NAK of PSN 1 (packet 9" },
+	{ "packets-recorded", "again from behind it after a forged ACK", resumed_behind_a_forged_ack, NULL },
 	{ "packets-recorded", "again from before the NAK's PSN", resumed_before_the_nak, NULL },
 	{ "packets-recorded", "RNR timer not waited for", rnr_too_soon,
 	  "PSN 7 was sent again after 1.00 ms: the least is 10.2 ms" },
