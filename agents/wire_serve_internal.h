@@ -18,7 +18,9 @@ struct wire_port {
 	unsigned index;
 	char name[32];
 	struct wire_link *link;
-	struct wire_link_counters told;   /* at the last look; `lost` records have spoken of it */
+	struct wire_link_counters told; /* at the last look; `lost` records have spoken of it */
+	struct wire_link_counters then; /* at then_ns: what the device had counted by then is due */
+	uint64_t then_ns;
 	uint64_t missing_in, missing_out; /* of what the device has counted or was given: told too */
 };
 
@@ -48,6 +50,7 @@ struct wire_serve {
 	int64_t unaccounted_told[2];
 	int64_t real_offset_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	bool leaving;
+	bool settling; /* nothing is on its way any more */
 };
 
 struct wire_clock wire_serve_clock(void);
