@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "commands.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,10 @@
 #include <wordexp.h>
 
 #include "executor_lane.h"
+#include "json.h"
 #include "log.h"
 #include "run.h"
+#include "units.h"
 
 enum key {
 	KEY_LAB = 256,
@@ -25,6 +28,9 @@ enum key {
 	KEY_COLD,
 	KEY_REPEAT,
 	KEY_LANES,
+	KEY_SHARD,
+	KEY_RERUN_FAILED,
+	KEY_DEADLINE,
 	KEY_SELECT,
 	KEY_FAIL_FAST,
 	KEY_OUT,
@@ -48,6 +54,10 @@ static const struct argp_option options[] = {
 	  1 },
 	{ NULL, 0, NULL, 0, "What runs:", 2 },
 	{ "select", KEY_SELECT, "GLOB", 0, "only cases whose id or one of whose tags matches; may be repeated", 2 },
+	{ "shard", KEY_SHARD, "K/N", 0, "only part K of N; which cases that are follows from their ids alone", 2 },
+	{ "rerun-failed", KEY_RERUN_FAILED, "RUN", 0,
+	  "what did not pass in the run folder RUN, with its paths, seed and --set unless others are given", 2 },
+	{ "deadline", KEY_DEADLINE, "TIME", 0, "end the run after so long (10min); what has not run is reported as an error", 2 },
 	{ "set", KEY_SET, "K=V", 0, "override an attribute: qp.timeout=18, qp.a.retry_cnt=3, link.mtu=4200; may be repeated", 2 },
 	{ "seed", KEY_SEED, "N", 0, "choose PSNs and payload (default: a new one each run)", 2 },
 	{ "repeat", KEY_REPEAT, "N", 0, "run each case N times", 2 },
@@ -72,6 +82,10 @@ struct input {
 	json_t *command;
 	char *repeat, *rdma_core;
 	bool seed_given, launch_given;
+	const char *failed_run;
+	json_t *earlier; /* its run.json */
+	char **failed;
+	size_t n_failed;
 };
 
 static const char **append(const char **list, size_t n, const char *item)
@@ -115,6 +129,57 @@ static void parse_launch(struct argp_state *state, struct input *in, const char 
 		argp_error(state, "--launch: '%s' cannot be split into words", text);
 	in->launch_given = true;
 	in->o.launch = (const char *const *)in->launch.we_wordv;
+}
+
+static void parse_shard(struct argp_state *state, struct run_options *o, const char *text)
+{
+	char *slash;
+	unsigned long k = strtoul(text, &slash, 10), n = *slash == '/' ? strtoul(slash + 1, &slash, 10) : 0;
+
+	if (!isdigit((unsigned char)*text) || *slash || !k || k > n || n > 10000)
+		argp_error(state, "--shard: '%s' is no part of a whole, like 2/8", text);
+	o->shard = (unsigned)k;
+	o->shards = (unsigned)n;
+}
+
+/* As scenarios have it, and minutes. */
+static uint64_t run_time(struct argp_state *state, const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+	uint64_t ns = 0;
+
+	if (digits && digits < 9 && !strcmp(text + digits, "min"))
+		ns = strtoull(text, NULL, 10) * 60 * NSEC_PER_SEC;
+	else if (units_parse_duration(text, &ns))
+		ns = 0;
+	if (!ns)
+		argp_error(state, "--deadline: '%s' is no time like 90s or 10min", text);
+	return ns;
+}
+
+/* What is not given is as in that run. */
+static void take_earlier(struct argp_state *state, struct input *in)
+{
+	struct run_options *o = &in->o;
+	struct error e = { "" };
+	const json_t *value;
+	size_t i;
+
+	if (o->n_select)
+		argp_error(state, "--rerun-failed and --select both say which cases: one of them");
+	if (run_failed_load(in->failed_run, &in->earlier, &in->failed, &in->n_failed, &e))
+		argp_error(state, "--rerun-failed: %s", e.text);
+	for (i = 0; i < in->n_failed; i++)
+		in->select = append(in->select, o->n_select++, in->failed[i]);
+	if (!o->n_paths)
+		json_array_foreach(json_object_get(in->earlier, "paths"), i, value)
+			in->paths = append(in->paths, o->n_paths++, json_string_value(value));
+	if (!in->n_set)
+		json_array_foreach(json_object_get(in->earlier, "set"), i, value)
+			in->set = append(in->set, in->n_set++, json_string_value(value));
+	if (!in->seed_given)
+		o->seed = json_u64(in->earlier, "seed", 1);
+	in->seed_given = true;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -161,6 +226,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_LANES:
 		o->lanes = (unsigned)number(state, "--lanes", arg, 1, EXECUTOR_LANES_MAX);
 		break;
+	case KEY_SHARD:
+		parse_shard(state, o, arg);
+		break;
+	case KEY_RERUN_FAILED:
+		in->failed_run = arg;
+		break;
+	case KEY_DEADLINE:
+		o->deadline_ns = run_time(state, arg);
+		break;
 	case KEY_FAIL_FAST:
 		o->fail_fast = true;
 		break;
@@ -193,6 +267,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		in->paths = append(in->paths, o->n_paths++, arg);
 		break;
 	case ARGP_KEY_END:
+		if (in->failed_run)
+			take_earlier(state, in);
 		if (!o->n_paths)
 			argp_error(state, "which scenarios? A file or a folder is wanted");
 		if ((o->kernel || o->modules) && o->lab[0] == 'r')
@@ -260,6 +336,12 @@ static char *repeat_command(const struct input *in, const char *launch)
 	return text;
 }
 
+static int nothing_failed(const char *run)
+{
+	log_info("every case of %s passed: there is nothing to run again", run);
+	return 0;
+}
+
 int cmd_run(int argc, char **argv)
 {
 	static const struct argp argp = {
@@ -292,7 +374,10 @@ int cmd_run(int argc, char **argv)
 	in.repeat = repeat_command(&in, launch);
 	in.o.command = in.command;
 	in.o.repeat_command = in.repeat ? in.repeat : "";
-	status = run_main(&in.o, stdout);
+	if (in.failed_run && !in.n_failed)
+		status = nothing_failed(in.failed_run);
+	else
+		status = run_main(&in.o, stdout);
 	if (fflush(stdout) == EOF || ferror(stdout)) {
 		log_error("standard output: %s", strerror(errno));
 		status = status ? status : EXIT_ERROR;
@@ -302,6 +387,10 @@ int cmd_run(int argc, char **argv)
 	json_decref(in.command);
 	if (in.launch_given)
 		wordfree(&in.launch);
+	for (size_t i = 0; i < in.n_failed; i++)
+		free(in.failed[i]);
+	free(in.failed);
+	json_decref(in.earlier);
 	free(in.paths);
 	free(in.set);
 	free(in.select);

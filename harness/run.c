@@ -13,6 +13,7 @@
 #include "capability.h"
 #include "commands.h"
 #include "data.h"
+#include "durations.h"
 #include "json.h"
 #include "log.h"
 #include "schedule.h"
@@ -37,10 +38,12 @@ struct run {
 	size_t *entry_case;            /* and which case each is */
 	struct schedule *schedule;     /* of the queue */
 	unsigned lanes;
+	json_t *durations;
 	json_t *troubles; /* boots in which something happened that was no case's yet: {"1":{"why","cases":[…],"found":BOOL}} */
 	char kernel[128];
 	unsigned counts[NUM_VERDICTS];
 	bool stop;
+	bool too_late; /* stopped by --deadline */
 	unsigned signals;
 	bool stopped_early;  /* --fail-fast, or --keep after a failure */
 	struct error broken; /* the harness itself failed: what to say, once */
@@ -77,6 +80,8 @@ static void settle(struct run *r, struct run_case *c, const json_t *verdict, con
 	uint64_t ns = json_u64(verdict, "duration_ns", 0);
 
 	c->judged = true;
+	if (end->boot)
+		durations_note(r->durations, c->id, end->dur_ns);
 	c->result = json_pack("{s:s,s:s,s:s,s:s,s:I,s:i,s:i}", "case", c->id, "verdict", verdict_names[verdict_of(verdict)],
 			      "headline", text_or(verdict, "headline", ""), "seen", text_or(verdict, "seen", ""), "duration_ns",
 			      (json_int_t)(ns ? ns : end->dur_ns), "boot", end->boot, "lane", end->lane);
@@ -196,7 +201,10 @@ static int queue_add(struct run *r, size_t i, struct error *e)
 		return error_set(e, -ENOMEM, "out of memory");
 	entries[r->queue.n] = (struct executor_case){ .id = c->id, .dir = dir, .budget_ns = json_u64(c->plan, "budget_ns", 0) };
 	entry_case[r->queue.n++] = i;
-	return schedule_add(r->schedule, 0, json_bool(c->plan, "exclusive", false)) ? error_set(e, -ENOMEM, "out of memory") : 0;
+	return schedule_add(r->schedule, durations_expect(r->durations, c->id, json_u64(c->plan, "budget_ns", 0)),
+			    json_bool(c->plan, "exclusive", false))
+		       ? error_set(e, -ENOMEM, "out of memory")
+		       : 0;
 }
 
 /* The list in run.json is in the order of the files. */
@@ -349,6 +357,18 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *si,
 	_exit(EXIT_ERROR);
 }
 
+static int on_deadline(sd_event_source *source, uint64_t usec, void *user)
+{
+	struct run *r = user;
+
+	(void)source;
+	(void)usec;
+	progress_clear(&r->progress);
+	log_warn("--deadline: the run ends now; what has not been run is reported as such");
+	r->stop = r->too_late = true;
+	return 0;
+}
+
 static int loop_open(struct run *r, struct error *e)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
@@ -361,6 +381,9 @@ static int loop_open(struct run *r, struct error *e)
 	sigprocmask(SIG_BLOCK, &mask, NULL);
 	for (size_t i = 0; rc >= 0 && i < sizeof(signals) / sizeof(*signals); i++)
 		rc = sd_event_add_signal(r->loop, NULL, signals[i], on_signal, r);
+	/* The source is the loop's. */
+	if (rc >= 0 && r->o->deadline_ns)
+		rc = sd_event_add_time_relative(r->loop, NULL, CLOCK_MONOTONIC, r->o->deadline_ns / 1000, 1, on_deadline, r);
 	return rc < 0 ? error_set(e, rc, "event loop: %s", strerror(-rc)) : 0;
 }
 
@@ -377,19 +400,23 @@ static char *timestamp(char *buf, size_t size)
 static int folder_fill(struct run *r, struct error *e)
 {
 	const struct run_options *o = r->o;
-	json_t *run, *set = json_array();
+	json_t *run, *set = json_array(), *paths = json_array();
 	char stamp[64], host[65] = "";
 	int rc = run_folder_open(o->out, &r->folder, e);
 
 	if (rc) {
 		json_decref(set);
+		json_decref(paths);
 		return rc;
 	}
 	run = r->folder.run;
+	for (size_t i = 0; i < o->n_paths; i++)
+		json_array_append_new(paths, json_string(o->paths[i]));
 	for (const char *const *s = o->set; s && *s; s++)
 		json_array_append_new(set, json_string(*s));
 	json_object_set(run, "command", (json_t *)o->command);
 	json_object_set_new(run, "repeat", json_string(o->repeat_command));
+	json_object_set_new(run, "paths", paths);
 	json_object_set_new(run, "seed", json_hex(o->seed));
 	json_object_set_new(run, "set", set);
 	json_object_set_new(run, "strict", json_boolean(o->strict));
@@ -409,6 +436,7 @@ static int queue_fill(struct run *r, struct error *e)
 	r->lanes = run_choose_lanes(r->o, &r->cases);
 	json_object_set_new(r->folder.run, "lanes", json_integer(r->lanes));
 	r->troubles = json_object();
+	r->durations = durations_load();
 	if (schedule_new(r->lanes, &r->schedule))
 		return error_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < r->cases.n; i++) {
@@ -471,7 +499,8 @@ static void settle_rest(struct run *r)
 		if (r->stopped_early)
 			settle_unrun(r, c, VERDICT_SKIP, "not run: an earlier case failed (--fail-fast or --keep)");
 		else if (r->stop)
-			settle_unrun(r, c, VERDICT_ERROR, "not run: interrupted");
+			settle_unrun(r, c, VERDICT_ERROR,
+				     r->too_late ? "not run to its end: the time of --deadline is up" : "not run: interrupted");
 		else {
 			snprintf(why, sizeof(why), "not run: %s", r->broken.text[0] ? r->broken.text : "the lab ended before it");
 			/* A headline is one line. */
@@ -528,6 +557,7 @@ static int run_prepared(struct run *r, FILE *out)
 	if (rc && !r->stop && !r->stopped_early)
 		note_broken(r, rc, &e);
 	settle_rest(r);
+	durations_save(r->durations);
 	if (run_trouble_left(r->troubles, &e))
 		note_broken(r, -EIO, &e);
 	if (json_object_size(r->troubles))
@@ -538,47 +568,17 @@ static int run_prepared(struct run *r, FILE *out)
 	if (r->broken.text[0])
 		log_error("%s", r->broken.text);
 	status = verdict_exit_status(r->counts);
-	if ((r->stop && !r->stopped_early) || (r->broken.text[0] && status != EXIT_FAILED))
+	if ((r->stop && !r->stopped_early && !(r->too_late && status == EXIT_FAILED)) ||
+	    (r->broken.text[0] && status != EXIT_FAILED))
 		status = EXIT_ERROR;
 	return finish(r, out, status);
-}
-
-static int load(struct run *r, struct error *e)
-{
-	const struct run_options *o = r->o;
-	struct plan_options plan = { .seed = o->seed, .set = o->set };
-	struct diag d = { 0 };
-	size_t before;
-	int rc = run_cases_load(o->paths, o->n_paths, &r->cases, &d, e);
-
-	if (d.text)
-		fputs(d.text, stderr);
-	diag_release(&d);
-	if (rc)
-		return rc == -ENODATA ? EXIT_ERROR : EXIT_USAGE;
-	before = r->cases.n;
-	run_cases_select(&r->cases, o->select, o->n_select);
-	if (!r->cases.n) {
-		if (before)
-			error_set(e, -ENOENT,
-				  "no scenario to run: --select matches none of %zu cases (`qpdrill list scenarios` names them)",
-				  before);
-		else
-			error_set(e, -ENOENT, "no scenario to run: there is no *.yaml below %s", o->paths[0]);
-		return EXIT_ERROR;
-	}
-	if (o->repeat > 1 && run_cases_repeat(&r->cases, o->repeat)) {
-		error_set(e, -ENOMEM, "out of memory");
-		return EXIT_ERROR;
-	}
-	return run_cases_plan(&r->cases, &plan, e) ? EXIT_USAGE : 0;
 }
 
 int run_main(const struct run_options *o, FILE *out)
 {
 	struct run r = { .o = o };
 	struct error e = { "" };
-	int status = load(&r, &e);
+	int status = run_load(o, &r.cases, &e);
 
 	if (status)
 		log_error("%s", e.text);
@@ -588,6 +588,7 @@ int run_main(const struct run_options *o, FILE *out)
 		free((char *)r.entries[i].dir);
 	schedule_free(r.schedule);
 	json_decref(r.troubles);
+	json_decref(r.durations);
 	free(r.entries);
 	free(r.entry_case);
 	run_folder_close(&r.folder);

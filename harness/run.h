@@ -50,6 +50,11 @@ int run_cases_load(const char *const *paths, size_t n, struct run_cases *ret, st
 /* Keeps the cases whose id, or one of whose tags, matches the glob, and the first passes that such a case may follow from.
  * Several globs: any of them. They are used by run_cases_follow too, and stay the caller's. */
 void run_cases_select(struct run_cases *list, const char *const *globs, size_t n);
+/* Keeps part `shard` (from 1) of `shards`: which that is follows from a case's id alone. What follows from a first pass goes with
+ * it.
+ */
+void run_cases_shard(struct run_cases *list, unsigned shard, unsigned shards);
+bool run_in_shard(const char *case_id, unsigned shard, unsigned shards);
 /* Each case n times, ~r1 ~r2 ... */
 int run_cases_repeat(struct run_cases *list, unsigned n);
 int run_cases_plan(struct run_cases *list, const struct plan_options *o, struct error *e);
@@ -146,7 +151,9 @@ struct run_options {
 	const char *provider; /* "rxe" */
 	uint64_t seed;
 	unsigned repeat;
-	unsigned lanes; /* 0: as many as suit this machine */
+	unsigned lanes;         /* 0: as many as suit this machine */
+	unsigned shard, shards; /* part of so many; 0: all */
+	uint64_t deadline_ns;   /* of the whole run; 0: none */
 	bool strict, keep, cold, fail_fast, quiet, verbose, colour;
 	const json_t *command;      /* array: how it was called */
 	const char *repeat_command; /* what calls the same run again */
@@ -159,6 +166,11 @@ struct run_options {
 int run_choose_executor(const struct run_options *o, const struct executor_ops **ret, struct error *e);
 unsigned run_choose_lanes(const struct run_options *o, const struct run_cases *list);
 bool run_wire_wanted(const struct run_cases *list);
+
+/* The cases that the options name, planned (run_load.c). 0 or an exit status with e filled. */
+int run_load(const struct run_options *o, struct run_cases *ret, struct error *e);
+/* An earlier run: its run.json, and globs for --select that match the cases of it that did not pass. Caller frees both. */
+int run_failed_load(const char *run_dir, json_t **ret_run, char ***ret_globs, size_t *ret_n, struct error *e);
 
 /* Everything; progress goes to stderr, the report to out. Returns the exit status. */
 int run_main(const struct run_options *o, FILE *out);

@@ -155,6 +155,22 @@ void run_cases_select(struct run_cases *list, const char *const *globs, size_t n
 	list->n = kept;
 }
 
+void run_cases_shard(struct run_cases *list, unsigned shard, unsigned shards)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		if (!run_in_shard(list->cases[i].id, shard, shards)) {
+			case_release(&list->cases[i]);
+			continue;
+		}
+		list->cases[kept] = list->cases[i];
+		list->cases[kept].place = kept;
+		kept++;
+	}
+	list->n = kept;
+}
+
 int run_cases_repeat(struct run_cases *list, unsigned n)
 {
 	struct run_case *many = calloc(list->n * n + 1, sizeof(*many));

@@ -29,7 +29,9 @@ static const char swept[] = "qpdrill: 1\ntitle: t\ntags: [quick]\nrequires: [wir
 static char base[64];
 static size_t ran;
 static size_t break_after; /* the executor fails after so many cases; 0: never */
-static bool raise_term;
+static bool raise_term, wait_for_stop;
+static const struct again_row *first_end; /* how the first case ends; NULL: as any */
+static struct executor_end end_of_first(const char *dir);
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -43,8 +45,9 @@ static void setup(void)
 {
 	snprintf(base, sizeof(base), "/tmp/qpdrill-run-XXXXXX");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(base));
+	setenv("QPDRILL_CACHE", base, 1);
 	ran = break_after = 0;
-	raise_term = false;
+	raise_term = wait_for_stop = false;
 }
 
 static void teardown(void)
@@ -82,6 +85,7 @@ static bool stopped(void *user)
 static int fake_run(sd_event *loop, const struct executor_queue *queue, const struct executor_options *o, struct error *e)
 {
 	json_t *env = json_pack("{s:s,s:s,s:s,s:b}", "kernel", "6.1.0-99-amd64", "lab", "rxe", "provider", "rxe", "guest", 1);
+	struct executor_end end;
 	bool fresh;
 	size_t i;
 
@@ -96,12 +100,19 @@ static int fake_run(sd_event *loop, const struct executor_queue *queue, const st
 				sd_event_run(loop, UINT64_MAX);
 			return error_set(e, -EINTR, "interrupted");
 		}
+		if (wait_for_stop) {
+			while (!stopped((void *)o->stop))
+				sd_event_run(loop, UINT64_MAX);
+			return error_set(e, -EINTR, "interrupted");
+		}
 		CU_ASSERT(access(queue->cases[i].dir, R_OK) == 0);
 		CU_ASSERT(queue->cases[i].budget_ns >= 10000000000ULL);
 		o->on_start(o->user, i);
 		o->on_step(o->user, i, 1, "connect");
 		ran++;
-		if (!o->on_done(o->user, i, &(struct executor_end){ .boot = 1, .dur_ns = 1000000 }))
+		end = first_end && ran == 1 ? end_of_first(queue->cases[i].dir)
+					    : (struct executor_end){ .boot = 1, .dur_ns = 1000000 };
+		if (!o->on_done(o->user, i, &end))
 			break;
 	}
 	return 0;
@@ -133,6 +144,8 @@ static int fake_judge(const char *dir, const char *kernel, bool strict, json_t *
 		json_object_set_new(*ret, "packets",
 				    json_pack("[{s:s,s:s,s:i},{s:s,s:s,s:i}]", "from", "a", "class", "request", "psn", 0, "from",
 					      "b", "class", "ack", "psn", 3));
+	if (strstr(name, "kernel"))
+		json_object_set_new(*ret, "findings", json_pack("[{s:s,s:s}]", "severity", "fail", "check", "kernel"));
 	snprintf(path, sizeof(path), "%s/verdict.json", dir);
 	CU_ASSERT(json_save(path, *ret, e) == 0);
 	json_decref(plan);
@@ -430,6 +443,131 @@ static void test_follow_nothing(void)
 	teardown();
 }
 
+/* Each case is in one part, and the same in every run. */
+static void test_shards(void)
+{
+	struct run_options o = { .shards = 3 };
+	size_t all = 0;
+
+	setup();
+	for (int i = 0; i < 8; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "%c-pass", 'a' + i);
+		put(name, good);
+	}
+	for (o.shard = 1; o.shard <= o.shards; o.shard++) {
+		size_t before = ran;
+
+		CU_ASSERT(run_with(&o) == 0);
+		ROW_ASSERT(ran > before, "part %u of %u is empty", o.shard, o.shards);
+		all += ran - before;
+	}
+	CU_ASSERT(all == 8);
+	CU_ASSERT(run_in_shard("t/a-pass", 1, 1) && run_in_shard("t/a-pass", 0, 0));
+	CU_ASSERT(run_in_shard("access/wrong-lkey", 1, 2) != run_in_shard("access/wrong-lkey", 2, 2));
+	teardown();
+}
+
+static void test_failed_again(void)
+{
+	struct run_options o = { .out = NULL };
+	struct error e = { "" };
+	json_t *run = NULL;
+	char path[256], **globs = NULL;
+	size_t n = 0;
+
+	setup();
+	put("a-pass", good);
+	put("b-fail", good);
+	put("c-deviation", good);
+	put("d-error", good);
+	put("e-wired", wired);
+	o.repeat = 2;
+	CU_ASSERT(run_with(&o) == EXIT_FAILED);
+	snprintf(path, sizeof(path), "%s/runs/latest", base);
+	CU_ASSERT_FATAL(run_failed_load(path, &run, &globs, &n, &e) == 0);
+	CU_ASSERT(n == 4 && !strcmp(globs[0], "t/b-fail") && !strcmp(globs[2], "t/d-error"));
+	CU_ASSERT(json_u64(run, "seed", 0) == 7 && json_array_size(json_object_get(run, "paths")) == 1);
+	o.select = (const char *const *)globs;
+	o.n_select = n;
+	o.repeat = 1;
+	CU_ASSERT(run_with(&o) == EXIT_FAILED);
+	check_results("--rerun-failed", "t/b-fail=fail t/d-error=error");
+	for (size_t i = 0; i < n; i++)
+		free(globs[i]);
+	free(globs);
+	json_decref(run);
+	CU_ASSERT(run_failed_load("/nowhere", &run, &globs, &n, &e) < 0);
+	teardown();
+}
+
+static void test_deadline(void)
+{
+	struct run_options o = { .deadline_ns = 1000000 };
+
+	setup();
+	put("a-pass", good);
+	put("b-pass", good);
+	wait_for_stop = true;
+	CU_ASSERT(run_with(&o) == EXIT_ERROR);
+	check_results("--deadline", "t/a-pass=error t/b-pass=error");
+	teardown();
+}
+
+/* How the fake lab ends a case the first time it runs. */
+static const struct again_row {
+	enum executor_blame blame;
+	bool beside;
+	const char *name;
+	const char *late; /* what lies in its folder */
+	int status;
+	size_t runs;
+} again_rows[] = {
+	{ EXECUTOR_OWN, true, "a-pass", "500000000", 0, 1 },
+	{ EXECUTOR_OWN, true, "a-fail", "1000000", EXIT_FAILED, 1 },
+	{ EXECUTOR_OWN, true, "a-fail", "500000000", EXIT_FAILED, 2 },
+	{ EXECUTOR_OWN, false, "a-fail", "500000000", EXIT_FAILED, 1 },
+	{ EXECUTOR_BESIDE, true, "a-pass", NULL, 0, 2 },
+	{ EXECUTOR_ALONE, true, "a-pass", NULL, EXIT_ERROR, 2 },
+	{ EXECUTOR_ALONE, true, "a-kernel-fail", NULL, EXIT_FAILED, 2 },
+};
+
+static struct executor_end end_of_first(const char *dir)
+{
+	char path[512];
+	FILE *out;
+
+	if (first_end->late) {
+		snprintf(path, sizeof(path), "%s/observations.jsonl", dir);
+		out = fopen(path, "w");
+		CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+		fprintf(out, "{\"kind\":\"clock\",\"witness\":true,\"late_max_ns\":%s}\n", first_end->late);
+		fclose(out);
+	}
+	return (struct executor_end){ .boot = 1, .beside = first_end->beside, .blame = first_end->blame, .why = "it complained" };
+}
+
+static void test_runs_again(void)
+{
+	for (size_t i = 0; i < sizeof(again_rows) / sizeof(*again_rows); i++) {
+		struct run_options o = { .out = NULL };
+		char path[256];
+		int status;
+
+		setup();
+		put(again_rows[i].name, good);
+		first_end = &again_rows[i];
+		status = run_with(&o);
+		first_end = NULL;
+		ROW_ASSERT(status == again_rows[i].status, "row %zu: exit status %d", i, status);
+		ROW_ASSERT(ran == again_rows[i].runs, "row %zu: ran %zu times", i, ran);
+		snprintf(path, sizeof(path), "%s/runs/latest/cases/t/%s/observations-1.jsonl", base, again_rows[i].name);
+		ROW_ASSERT((access(path, R_OK) == 0) == (again_rows[i].late && again_rows[i].runs == 2), "row %zu", i);
+		teardown();
+	}
+}
+
 static void test_profile(void)
 {
 	char path[256], *found;
@@ -478,6 +616,10 @@ static const struct test_case cases[] = {
 	{ "folder", test_folder },
 	{ "what follows from a first pass", test_follow },
 	{ "what follows from none", test_follow_nothing },
+	{ "shards", test_shards },
+	{ "what failed, again", test_failed_again },
+	{ "deadline", test_deadline },
+	{ "runs again", test_runs_again },
 	{ "profile", test_profile },
 	{ "case folders", test_case_dir },
 };

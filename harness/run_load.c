@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* Which cases a run has: those below the paths, less what --select and --shard leave out. */
+#include "run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "diag.h"
+#include "json.h"
+
+/* FNV-1a: the same on every machine, so that the parts of a split fit together. */
+static uint64_t hash_of(const char *text)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
+	return h;
+}
+
+bool run_in_shard(const char *case_id, unsigned shard, unsigned shards)
+{
+	return shards <= 1 || hash_of(case_id) % shards == shard - 1;
+}
+
+static int nothing(const struct run_options *o, size_t loaded, size_t selected, struct error *e)
+{
+	if (!loaded)
+		error_set(e, -ENOENT, "no scenario to run: there is no *.yaml below %s", o->paths[0]);
+	else if (!selected)
+		error_set(e, -ENOENT,
+			  "no scenario to run: --select matches none of %zu cases (`qpdrill list scenarios` names them)", loaded);
+	else
+		error_set(e, -ENOENT, "no scenario to run: --shard %u/%u holds none of %zu cases", o->shard, o->shards, selected);
+	return EXIT_ERROR;
+}
+
+int run_load(const struct run_options *o, struct run_cases *ret, struct error *e)
+{
+	struct plan_options plan = { .seed = o->seed, .set = o->set };
+	struct diag d = { 0 };
+	size_t loaded, selected;
+	int rc = run_cases_load(o->paths, o->n_paths, ret, &d, e);
+
+	if (d.text)
+		fputs(d.text, stderr);
+	diag_release(&d);
+	if (rc)
+		return rc == -ENODATA ? EXIT_ERROR : EXIT_USAGE;
+	loaded = ret->n;
+	run_cases_select(ret, o->select, o->n_select);
+	selected = ret->n;
+	run_cases_shard(ret, o->shard, o->shards);
+	if (!ret->n)
+		return nothing(o, loaded, selected, e);
+	if (o->repeat > 1 && run_cases_repeat(ret, o->repeat)) {
+		error_set(e, -ENOMEM, "out of memory");
+		return EXIT_ERROR;
+	}
+	return run_cases_plan(ret, &plan, e) ? EXIT_USAGE : 0;
+}
+
+/* A glob that matches this id alone, without the ~rN of a repetition. */
+static char *glob_of(const char *id)
+{
+	char *glob = calloc(2, strlen(id) + 1), *to = glob, *tail;
+
+	for (const char *p = id; glob && *p; p++) {
+		if (strchr("*?[\\", *p))
+			*to++ = '\\';
+		*to++ = *p;
+	}
+	tail = glob ? strrchr(glob, '~') : NULL;
+	if (tail && tail[1] == 'r' && tail[2] && strspn(tail + 2, "0123456789") == strlen(tail + 2))
+		*tail = '\0';
+	return glob;
+}
+
+static bool is_good(const json_t *result)
+{
+	static const enum verdict good[] = { VERDICT_PASS, VERDICT_DEVIATION, VERDICT_SKIP };
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+		if (json_has(result, "verdict", verdict_names[good[i]]))
+			return true;
+	return false;
+}
+
+int run_failed_load(const char *run_dir, json_t **ret_run, char ***ret_globs, size_t *ret_n, struct error *e)
+{
+	json_t *run = NULL, *results = NULL, *result;
+	char path[4096], **globs = NULL;
+	bool torn;
+	size_t i, n = 0;
+	int rc;
+
+	snprintf(path, sizeof(path), "%s/run.json", run_dir);
+	rc = json_load(path, &run, e);
+	snprintf(path, sizeof(path), "%s/results.jsonl", run_dir);
+	if (!rc)
+		rc = json_load_lines(path, &results, &torn, e);
+	if (!rc)
+		globs = calloc(json_array_size(results) + 1, sizeof(*globs));
+	if (!rc && !globs)
+		rc = error_set(e, -ENOMEM, "out of memory");
+	json_array_foreach(results, i, result)
+		if (globs && json_str(result, "case") && !is_good(result))
+			globs[n++] = glob_of(json_str(result, "case"));
+	json_decref(results);
+	if (rc) {
+		json_decref(run);
+		return rc;
+	}
+	*ret_run = run;
+	*ret_globs = globs;
+	*ret_n = n;
+	return 0;
+}
