@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A wire that dies or hangs at one moment or another, and one whose rule meets nothing, in a guest. Prints `ok NAME` or `not ok NAME`.
+# A wire that dies or hangs at one moment or another, one whose rule meets nothing, and one that carries tags, in a guest. Prints `ok NAME` or `not ok NAME`.
 # usage: BUILD=build harness/wire_guest_test.sh
 set -u -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -68,6 +68,28 @@ one() { # signal moment
 	echo "\$1 \$2 \$(sed -E 's/.*"headline": ?"([^"]*)".*"verdict": ?"([^"]*)".*/\2: \1;/' \$out/latest/results.jsonl | tr '\n' ' ')" \
 		"\$soon links \$(ls /sys/class/net | grep -c ^qd) wires \$(wires | wc -l) sockets \$(tail -n +2 /proc/net/packet | wc -l)"
 }
+# VLAN devices on both sides of a wire of its own, each side in a namespace: what they say to each other is tagged.
+tagged() {
+	modprobe 8021q && modprobe veth || return
+	for side in a b; do
+		ip netns add ns\$side && ip link add wire\$side type veth peer name end\$side netns ns\$side && ip link set wire\$side up
+		ip -n ns\$side link set end\$side up && ip -n ns\$side link add link end\$side name tag\$side type vlan id 5
+		ip -n ns\$side addr add 10.77.0.\$([ \$side = a ] && echo 1 || echo 2)/24 dev tag\$side && ip -n ns\$side link set tag\$side up
+	done
+	mkfifo /run/say
+	'$build/qpdrill-wire' </run/say >/run/heard &
+	exec 3>/run/say
+	echo '{"id":1,"op":"open","ports":[{"name":"a","netdev":"wirea"},{"name":"b","netdev":"wireb"}]}' >&3
+	echo '{"id":2,"op":"capture","path":"/run/tagged.pcapng"}' >&3
+	ip netns exec nsa busybox ping -c 5 -W 5 -s 1400 10.77.0.2 | grep 'packets transmitted' | sed 's/^/PING /'
+	echo '{"id":3,"op":"release"}' >&3
+	for i in \$(seq 100); do grep -q '"id":3' /run/heard && break; sleep 0.1; done
+	exec 3>&-
+	wait
+	grep -o '"complete":[a-z]*' /run/heard | tail -1
+	echo "TAGGED \$(od -An -v -tx1 /run/tagged.pcapng | tr -d ' \n' | grep -o '8100000508004500' | wc -l)"
+}
+tagged
 one KILL start
 one KILL traffic
 one STOP start
@@ -76,6 +98,9 @@ one NONE never
 END
 timeout -k 5 500 "$qpdrill" guest run "bash $work/inside" >"$work/out" 2>"$work/err"
 
+grep -q '^PING 5 packets transmitted, 5 packets received' "$work/out" && grep -q '^"complete":true' "$work/out" &&
+	[ "$(sed -n 's/^TAGGED //p' "$work/out")" -ge 10 ]
+verdict 'a tagged ping crosses the wire with its tags' $?
 after='; pass: .*; *soon links 0 wires 0 sockets 0$'
 grep -qE "^KILL start error: .*(the wire|wire batch).*$after" "$work/out"
 verdict 'a wire that dies while it begins is an error, and the next case has another' $?
