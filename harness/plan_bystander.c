@@ -16,11 +16,11 @@
 #define RECV_DEPTH 256
 #define PAGE 4096
 
-/* A busy machine answers late, and that is no error; what is lost is sent again after half a second. */
+/* A busy machine answers late, and that is no error; what is lost is sent again after a second. */
 static const struct {
 	const char *name;
 	int64_t value;
-} patient[] = { { "timeout", 17 }, { "retry_cnt", 7 }, { "rnr_retry", 7 }, { "min_rnr_timer", 12 }, { "path_mtu", 256 } };
+} patient[] = { { "timeout", 18 }, { "retry_cnt", 6 }, { "rnr_retry", 7 }, { "min_rnr_timer", 12 }, { "path_mtu", 256 } };
 
 static json_t *mr_new(const char *qp, const char *agent, const char *role, int64_t bytes)
 {

@@ -177,7 +177,8 @@ static void blocked(struct look *l, const struct m_kept *k)
 	const char *verb = json_str(k->r, "verb");
 	char waited[64];
 
-	if (!excused(l, k))
+	/* What kept it from starting is an error of the set-up, and said there. */
+	if (l->starts && !excused(l, k))
 		say(l, k, "its calls to return", "%s blocked for %s", verb ? verb : "a call",
 		    units_format_ns(json_u64(k->r, "waited_ns", 0), waited, sizeof(waited)));
 }

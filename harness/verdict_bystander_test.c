@@ -30,6 +30,8 @@
 #define DIED                                                                                                                       \
 	"{\"src\":\"controller\",\"t\":1050000000,\"kind\":\"lost\",\"what\":\"agent/bystander_a\",\"count\":1,\"text\":\"agent "  \
 	"bystander_a died: killed by signal 11\",\"step\":5}"
+#define BLOCKED(t, step)                                                                                                           \
+	"{" OF("a") "\"t\":" t ",\"kind\":\"blocked\",\"verb\":\"ibv_modify_qp\",\"waited_ns\":5000000000,\"step\":" step "}"
 #define LATER "9000000000" /* long after the fault */
 
 static const struct row {
@@ -67,6 +69,8 @@ static const struct row {
 	{ "a damaged message in the blast", "link", "pass", NULL, { START, STOP_A, DURING("1"), STOP_B("1") } },
 	{ "one more outside of it", "link", "fail", "1 messages arrived damaged", { START, STOP_A, DURING("1"), STOP_B("2") } },
 	{ "an agent dies", "link", "fail", "agent bystander_a died: killed by signal 11", { WELL, DIED } },
+	{ "a call that does not return", "pair", "fail", "ibv_modify_qp blocked for 5.00 s", { WELL, BLOCKED("1050000000", "5") } },
+	{ "a call that kept it from starting", "pair", "pass", NULL, { BLOCKED("1000034000", "0"), WELL } },
 	{ "it never started", "pair", "inconclusive", "it never started", { NULL } },
 	{ "it never ended", "pair", "inconclusive", "its end is not on record", { START } },
 };
