@@ -16,6 +16,9 @@
 #include "names.h"
 #include "units.h"
 
+/* Libraries are loaded for it, by all agents of all lanes at once, from where a guest has its disk. */
+#define OPEN_NS (30 * NSEC_PER_SEC)
+
 int controller_new(sd_event *loop, struct lab *lab, const struct lab_lane *lane, const struct controller_options *o,
 		   struct controller **ret, struct error *e)
 {
@@ -183,9 +186,10 @@ int agents_open(struct case_run *r, const char *name, struct error *e)
 		req = json_pack("{s:s,s:o,s:s,s:i}", "op", "device_open", "name", json_sprintf("dev.%s", a->name), "device",
 				a->lab_device->rdma, "port", a->lab_device->port);
 		json_object_set_new(req, "gid_index", json_integer(gid_index_of(a->lab_device, wants_ipv6(r))));
+		json_object_set_new(req, "deadline_ns", json_integer((json_int_t)OPEN_NS));
 		ops_add(&ops, a->name, req);
 	}
-	rc = ops_run(r, &ops, 0, e);
+	rc = ops_run(r, &ops, OPEN_NS + NSEC_PER_SEC, e);
 	ops_free(&ops);
 	return rc;
 }
