@@ -100,6 +100,7 @@ struct controller {
 	int kmsg_fd;
 	sd_event_source *kmsg_source;
 	struct controller_complaints complaints;
+	json_t *picture, *picture_of; /* how the last case left the lab, when that is how it found it, and its `link`; NULL */
 	bool stuck;
 };
 
@@ -108,6 +109,7 @@ struct post;
 
 struct case_run {
 	struct controller *c;
+	json_t *link;                /* what the case wants of it */
 	const struct lab_lane *lane; /* the devices of this case: those of the lane, or those with the wire between */
 	json_t *plan;
 	const char *id;
@@ -204,6 +206,8 @@ void klog_end(struct case_run *r);
 json_t *residue_snapshot(struct case_run *r);
 /* Compares with before (stolen, may be NULL), waiting a little for what goes by itself. */
 void residue_check(struct case_run *r, json_t *before);
+/* The next case makes a picture of its own. */
+void residue_forget(struct controller *c);
 /* Entries of a that b does not have. New reference. Both may be NULL. */
 json_t *residue_difference(const json_t *a, const json_t *b);
 

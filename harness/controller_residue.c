@@ -60,6 +60,13 @@ static bool same(const json_t *before, const json_t *after)
 	return true;
 }
 
+void residue_forget(struct controller *c)
+{
+	json_decref(c->picture);
+	json_decref(c->picture_of);
+	c->picture = c->picture_of = NULL;
+}
+
 void residue_check(struct case_run *r, json_t *before)
 {
 	uint64_t end = now_ns() + SETTLE_NS, pause = LOOK_NS;
@@ -79,6 +86,11 @@ void residue_check(struct case_run *r, json_t *before)
 		case_record(r, "controller",
 			    json_pack("{s:s,s:s,s:b,s:o,s:o}", "kind", "residue", "what", kinds[i], "ok",
 				      json_array_size(gone) == 0 && json_array_size(new) == 0, "before", gone, "after", new));
+	}
+	residue_forget(r->c);
+	if (before && after && same(before, after)) {
+		r->c->picture = json_incref(after);
+		r->c->picture_of = json_incref(r->link);
 	}
 	json_decref(after);
 	json_decref(before);
