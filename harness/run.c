@@ -271,7 +271,7 @@ static bool is_good(const json_t *verdict)
 static bool is_void(struct run *r, size_t index, const struct executor_end *end, const json_t *verdict)
 {
 	struct run_case *c = &r->cases.cases[r->entry_case[index]];
-	char late[32], why[300];
+	char late[64], why[400];
 	uint64_t ns;
 
 	if (is_good(verdict) || !end->beside || c->again)
@@ -279,8 +279,12 @@ static bool is_void(struct run *r, size_t index, const struct executor_end *end,
 	ns = run_lateness(r->entries[index].dir);
 	if (ns <= LATE_NS)
 		return false;
-	snprintf(why, sizeof(why), "%s beside others, where timers were up to %s late: %s", verdict_names[verdict_of(verdict)],
-		 units_format_ns(ns, late, sizeof(late)), text_or(verdict, "headline", ""));
+	if (ns == UINT64_MAX)
+		snprintf(late, sizeof(late), "nothing was measured");
+	else
+		snprintf(late, sizeof(late), "timers were up to %llu ms late", (unsigned long long)(ns / NSEC_PER_MSEC));
+	snprintf(why, sizeof(why), "%s beside others, where %s: %s", verdict_names[verdict_of(verdict)], late,
+		 text_or(verdict, "headline", ""));
 	run_again(r, index, end, SCHEDULE_ALONE, why);
 	return true;
 }

@@ -100,7 +100,7 @@ char *run_case_dir(const char *id);
 /* The verdict on what lies in case_dir (plan.json, observations.jsonl, profile.yaml), written to verdict.json. kernel: uname -r of
  * what ran, or NULL. New reference. */
 int run_judge(const char *case_dir, const char *kernel, bool strict, json_t **ret_verdict, struct error *e);
-/* How late the witness timers of the case were at most. */
+/* How late the witness timers of the case were at most. UINT64_MAX: it did not come so far that they ran. */
 uint64_t run_lateness(const char *case_dir);
 /* A verdict for a case that never ran. verdict: VERDICT_SKIP or VERDICT_ERROR. New reference. */
 json_t *run_verdict_unrun(const json_t *plan, enum verdict verdict, const char *why);

@@ -86,16 +86,18 @@ uint64_t run_lateness(const char *case_dir)
 	json_t *records = NULL, *rec;
 	uint64_t late_ns = 0;
 	struct error e;
-	bool torn;
+	bool torn, witnessed = false;
 	size_t i;
 
 	if (load_records(case_dir, &records, &torn, &e))
-		return 0;
-	json_array_foreach(records, i, rec)
+		return UINT64_MAX;
+	json_array_foreach(records, i, rec) {
+		witnessed |= json_bool(rec, "witness", false);
 		if (json_bool(rec, "witness", false) && json_u64(rec, "late_max_ns", 0) > late_ns)
 			late_ns = json_u64(rec, "late_max_ns", 0);
+	}
 	json_decref(records);
-	return late_ns;
+	return witnessed ? late_ns : UINT64_MAX;
 }
 
 json_t *run_verdict_unrun(const json_t *plan, enum verdict verdict, const char *why)
