@@ -127,14 +127,28 @@ static int clear(struct fault *f, struct error *e)
 	return rc;
 }
 
+static bool for_next_life(const struct fault *f)
+{
+	const char *action = fault_arg(f, "action"), *into = fault_arg(f, "into");
+
+	return action && into && strcmp(action, "replay") == 0 && strcmp(into, "next_life") == 0;
+}
+
 /* A copy into the next life and a packet that nobody sent have to have been made; all else has to have hit. */
 static int64_t proof_of(const struct fault *f, const json_t *report)
 {
-	const char *action = fault_arg(f, "action"), *into = fault_arg(f, "into");
-	bool made = action &&
-		    (strcmp(action, "forge") == 0 || (strcmp(action, "replay") == 0 && into && strcmp(into, "next_life") == 0));
+	const char *action = fault_arg(f, "action");
+	bool made = for_next_life(f) || (action && strcmp(action, "forge") == 0);
 
 	return json_int(report, made ? "invented" : "hits", 0);
+}
+
+static const char *why_not(const struct fault *f, const json_t *report)
+{
+	if (json_str(report, "why"))
+		return json_str(report, "why");
+	return for_next_life(f) ? "it kept a packet, and no next life of its sender has sent one behind which it could go"
+				: "it was met, and nothing came of it";
 }
 
 static int prove(struct fault *f, json_t **ret, struct error *e)
@@ -153,7 +167,7 @@ static int prove(struct fault *f, json_t **ret, struct error *e)
 	}
 	rc = proof_of(f, report) > 0;
 	if (!rc)
-		error_set(e, 0, "%s", json_str(report, "why") ? json_str(report, "why") : "it was met, and nothing came of it");
+		error_set(e, 0, "%s", why_not(f, report));
 	*ret = report;
 	return rc;
 }
