@@ -87,10 +87,10 @@ dead_guest_is_told() {
 }
 
 hung_guest_is_asked_what_it_does() {
-	"$qpdrill" guest run --deadline 8s 'sleep 1000' >"$work/out" 2>"$work/err"
-	[ $? -eq 125 ] && grep -q 'has not ended within 8' "$work/err" && grep -q 'Show Blocked State' "$work/err" && grep -q 'RIP=' "$work/err"
+	"$qpdrill" guest run --deadline 4s 'sleep 1000' >"$work/out" 2>"$work/err"
+	[ $? -eq 125 ] && grep -q 'has not ended within 4' "$work/err" && grep -q 'Show Blocked State' "$work/err" && grep -q 'RIP=' "$work/err"
 	verdict 'guest run ends at its deadline and tells what the guest did' $?
-	"$qpdrill" guest run --cold --deadline 25s 'sleep 1000' >"$work/out" 2>"$work/err"
+	"$qpdrill" guest run --cold --deadline 10s 'sleep 1000' >"$work/out" 2>"$work/err"
 	[ $? -eq 125 ] && grep -q 'NMI: Not continuing' "$work/err" && grep -q 'RIP=' "$work/err"
 	verdict 'so does one that was not restored' $?
 }
