@@ -284,13 +284,28 @@ static int measure_memory(struct bench *b, struct talk *t, struct error *e)
 	return rc;
 }
 
+static int write_inner(const struct bench *b, int lanes, struct error *e)
+{
+	char path[PATH_MAX + 32];
+	json_t *inner = json_pack("{s:i,s:i,s:b}", "boot", 1, "lanes", lanes, "wire", lanes > 1);
+
+	snprintf(path, sizeof path, "%s/inner.json", b->dir);
+	int rc = inner ? json_save(path, inner, e) : error_set(e, -ENOMEM, "out of memory");
+
+	json_decref(inner);
+	return rc;
+}
+
 /* Starts a guest that serves cases; *ret_ms: until it takes one. On success it is the caller's to end. */
 static int boot_ready(struct bench *b, struct talk *t, struct guest_saved *saved, double *ret_ms, struct error *e)
 {
 	uint64_t begin = now_ns();
 	json_t *ready = NULL;
-	int rc = start(b, t, false, saved, e);
+	/* One lane where they are made, all where they are there. */
+	int rc = write_inner(b, saved ? GUEST_SAVED_LANES : 1, e);
 
+	if (rc == 0)
+		rc = start(b, t, false, saved, e);
 	if (rc < 0)
 		return rc;
 	rc = await(t, "ready", &ready, e);
@@ -371,9 +386,7 @@ static int write_plan(const struct bench *b, struct error *e)
 
 static int prepare(struct bench *b, struct error *e)
 {
-	char path[PATH_MAX + 32];
 	const char *tmp = getenv("TMPDIR");
-	json_t *inner = json_pack("{s:i}", "boot", 1);
 	int rc = guest_kernel_find(b->kernel_image, b->modules, false, &b->kernel, e);
 
 	if (rc == 0)
@@ -389,9 +402,6 @@ static int prepare(struct bench *b, struct error *e)
 
 	if (rc == 0)
 		rc = journal_add(b->journal, undo, &b->dir_id, e);
-	snprintf(path, sizeof path, "%s/inner.json", b->dir);
-	if (rc == 0)
-		rc = json_save(path, inner, e);
 	if (rc == 0)
 		rc = write_plan(b, e);
 	const char *const argv[] = { b->self, b->dir, NULL };
@@ -399,7 +409,6 @@ static int prepare(struct bench *b, struct error *e)
 
 	if (rc == 0)
 		rc = guest_write_boot(b->dir, "boot.txt", &b->kernel, NULL, &what, e);
-	json_decref(inner);
 	if (rc < 0)
 		return rc;
 	const struct guest_saved_options so = {
