@@ -42,7 +42,7 @@ AGENT_SRCS := $(filter-out %_test.c %_fuzz.c,$(sort $(wildcard agents/*.c)))
 TESTS := $(sort $(wildcard harness/*_test.c faults/*_test.c reports/*_test.c agents/*_test.c))
 FUZZERS := $(sort $(wildcard harness/*_fuzz.c faults/*_fuzz.c reports/*_fuzz.c agents/*_fuzz.c))
 SCRIPTS := $(sort $(wildcard harness/*.sh faults/*.sh reports/*.sh agents/*.sh scenarios/*.sh)) .ci/run
-MAINS := harness/main.c harness/inner_main.c harness/guest_init.c agents/agent_main.c agents/wire_main.c agents/wire_bench.c
+MAINS := harness/main.c harness/inner_main.c harness/guest_init.c agents/agent_main.c agents/wire_main.c agents/wire_bench.c agents/agent_bench.c
 LIB_OBJS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAINS),$(SRCS)))
 AGENT_OBJS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAINS),$(AGENT_SRCS)))
 TEST_BINS := $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
@@ -121,6 +121,10 @@ $(BUILD)/qpdrill-wire: $(BUILD)/obj/agents/wire_main.o $(BUILD)/libqdagent.a $(B
 $(BUILD)/wire_bench: $(BUILD)/obj/agents/wire_bench.o $(BUILD)/libqdagent.a $(BUILD)/libqd.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(WIRE_LIBS)
+
+$(BUILD)/agent_bench: $(BUILD)/obj/agents/agent_bench.o $(BUILD)/libqdagent.a $(BUILD)/libqd.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(AGENT_LIBS)
 
 # Alone in its initramfs: static, and plain whatever the others are built with.
 $(BUILD)/qpdrill-init: harness/guest_init.c harness/guest_boot.h $(BUILD)/flags

@@ -79,6 +79,8 @@ unsigned cq_poll(struct agent *a, struct cq *cq, unsigned max)
 		}
 		for (int i = 0; i < n; i++)
 			take(a, cq, &wc[i], t, &dirty);
+		/* Not only at the end: the peer goes on sending. */
+		traffic_refill(a);
 		total += (unsigned)n;
 		if (n < (int)want)
 			break;

@@ -46,9 +46,7 @@ struct rx_keys {
 int rx_parse(struct agent *a, const json_t *body, const struct rx_keys *k, const char *def_mr, struct rx *ret, struct error *e);
 int rx_lkey(struct agent *a, const struct queue *q, uint32_t *ret, struct error *e);
 
-/* Posts one receive at the next slot of q, which is the QP's own or its SRQ's. 0 or a positive errno. */
-int recv_post_one(struct agent *a, struct qp *qp, struct queue *q, uint32_t lkey);
-/* Posts res->count receives; stops at the first that is refused. */
+/* Posts res->count receives at the next slots of q, many in one call; stops at the first that is refused. */
 void recv_post_list(struct agent *a, struct qp *qp, struct srq *srq, struct queue *q, uint32_t lkey, struct post_result *res);
 
 #endif

@@ -7,6 +7,8 @@
 #include "../harness/units.h"
 #include "post.h"
 
+#define CHAIN_MAX 32u /* receives in one call */
+
 int rx_lkey(struct agent *a, const struct queue *q, uint32_t *ret, struct error *e)
 {
 	(void)a;
@@ -15,59 +17,59 @@ int rx_lkey(struct agent *a, const struct queue *q, uint32_t *ret, struct error 
 
 /* The first time in a life that a slot is used it is wiped: what an earlier life left there is no message of this one. Later rounds
  * leave it, for somebody may still want to look at what lies there. */
-static void wipe(struct agent *a, const struct queue *q, uint64_t at)
+static void wipe(struct agent *a, const struct queue *q, uint32_t seq, uint64_t at)
 {
 	const struct rx *rx = &q->rx;
 
-	if (q->next < rx->slots && at < rx->mr->bytes)
+	if (seq < rx->slots && at < rx->mr->bytes)
 		pattern_fill((struct pattern){ .seed = a->seed }, (char *)rx->mr->addr + at,
 			     rx->size < rx->mr->bytes - at ? rx->size : rx->mr->bytes - at);
 }
 
-static int post_one(struct agent *a, struct qp *qp, struct srq *srq, struct queue *q, uint32_t lkey, bool *ret_bad)
+/* Posts n receives, CHAIN_MAX at most, in one call. Returns how many were accepted. */
+static unsigned post_chain(struct agent *a, struct qp *qp, struct srq *srq, struct queue *q, uint32_t lkey, unsigned n,
+			   int *ret_err)
 {
 	const struct rx *rx = &q->rx;
-	uint64_t at = rx->off + (uint64_t)(q->next % rx->slots) * rx->stride;
-	struct ibv_sge sge[POST_SGE_MAX];
-	struct ibv_recv_wr wr = { .wr_id = queue_wr_id(q, WRID_RECV, 0), .sg_list = sge, .num_sge = (int)rx->sge }, *bad = NULL;
+	struct ibv_sge sge[CHAIN_MAX][POST_SGE_MAX];
+	struct ibv_recv_wr wr[CHAIN_MAX], *bad = NULL;
 	int err;
 
-	wipe(a, q, at);
-	post_split(sge, rx->sge, (uintptr_t)rx->mr->addr + at, rx->size, lkey);
-	err = srq ? ibv_post_srq_recv(srq->srq, &wr, &bad) : ibv_post_recv(qp->qp, &wr, &bad);
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t at = rx->off + (uint64_t)((q->next + i) % rx->slots) * rx->stride;
+
+		wipe(a, q, q->next + i, at);
+		post_split(sge[i], rx->sge, (uintptr_t)rx->mr->addr + at, rx->size, lkey);
+		wr[i] = (struct ibv_recv_wr){ .wr_id = queue_wr_id(q, WRID_RECV, i),
+					      .sg_list = sge[i],
+					      .num_sge = (int)rx->sge,
+					      .next = i + 1 < n ? &wr[i + 1] : NULL };
+	}
+	err = srq ? ibv_post_srq_recv(srq->srq, wr, &bad) : ibv_post_recv(qp->qp, wr, &bad);
 	if (err < 0)
 		err = err == -1 && errno ? errno : -err;
-	if (!err)
-		queue_accept(q, 1, &(struct wr){ .kind = WRID_RECV, .signaled = true });
-	*ret_bad = err != 0;
-	return err;
-}
-
-int recv_post_one(struct agent *a, struct qp *qp, struct queue *q, uint32_t lkey)
-{
-	bool bad;
-
-	return post_one(a, qp, qp->srq, q, lkey, &bad);
+	if (err)
+		n = post_bad_index(bad, wr, sizeof(*wr), n);
+	queue_accept(q, n, &(struct wr){ .kind = WRID_RECV, .signaled = true });
+	*ret_err = err;
+	return n;
 }
 
 void recv_post_list(struct agent *a, struct qp *qp, struct srq *srq, struct queue *q, uint32_t lkey, struct post_result *res)
 {
 	res->t_first_ns = res->t_last_ns = now_ns();
 	res->bad = -1;
-	for (unsigned i = 0; i < res->count; i++) {
-		uint64_t wr_id = queue_wr_id(q, WRID_RECV, 0);
-		bool bad;
+	res->first = queue_wr_id(q, WRID_RECV, 0);
+	while (res->accepted < res->count && !res->err) {
+		unsigned left = res->count - res->accepted;
 
-		res->err = post_one(a, qp, srq, q, lkey, &bad);
-		res->t_last_ns = now_ns();
-		if (bad) {
-			res->bad = (int)i;
-			return;
-		}
-		if (res->accepted++ == 0)
-			res->first = wr_id;
-		res->last = wr_id;
+		res->accepted += post_chain(a, qp, srq, q, lkey, left < CHAIN_MAX ? left : CHAIN_MAX, &res->err);
 	}
+	res->t_last_ns = now_ns();
+	if (res->err)
+		res->bad = (int)res->accepted;
+	if (res->accepted)
+		res->last = queue_wr_id(q, WRID_RECV, UINT32_MAX);
 }
 
 int rx_parse(struct agent *a, const json_t *body, const struct rx_keys *k, const char *def_mr, struct rx *ret, struct error *e)

@@ -15,7 +15,10 @@
 #include "object.h"
 #include "post.h"
 
+#define CHAIN_MAX 32u /* requests in one call */
+
 static void pump(struct traffic *t);
+static void refill(struct traffic *t);
 
 struct traffic *traffic_find(struct agent *a, const char *as, const struct qp *qp)
 {
@@ -87,41 +90,6 @@ static struct pattern message_pattern(const struct traffic *t, uint32_t tag, uin
 	return (struct pattern){ .seed = t->agent->seed, .tag = tag, .index = index };
 }
 
-static void report_span(struct agent *a, const struct traffic *t, struct queue *q, struct span *s, enum wrid_kind kind,
-			const char *op)
-{
-	struct wrid id = { .life = s->life, .queue = q->number, .kind = kind, .seq = s->first };
-	struct post_result res = {
-		.count = s->n, .accepted = s->n, .bad = -1, .t_first_ns = s->t_first_ns, .t_last_ns = s->t_last_ns
-	};
-
-	if (s->n == 0)
-		return;
-	res.first = wrid_encode(id);
-	id.seq += s->n - 1;
-	res.last = wrid_encode(id);
-	s->n = 0;
-	post_record(a, q, &res,
-		    json_pack("{s:s, s:I, s:b, s:s, s:s, s:I}", "op", op, "size", (json_int_t)t->size, "signaled", 1, "by",
-			      "traffic", "traffic", t->as, "tag", (json_int_t)t->tag));
-}
-
-static void report_posts(struct traffic *t)
-{
-	report_span(t->agent, t, t->qp->sq, &t->sent_span, WRID_TRAFFIC, t->n_ops == 1 ? name_of(&names_op, t->ops[0]) : "MIXED");
-	report_span(t->agent, t, qp_recv_queue(t->qp), &t->recv_span, WRID_RECV, "RECV");
-}
-
-void traffic_report_posts(struct agent *a, uint16_t number)
-{
-	struct traffic *t;
-
-	for (t = a->traffics; t; t = t->link) {
-		if (t->number == number)
-			report_posts(t);
-	}
-}
-
 bool traffic_runs(struct agent *a, uint16_t number)
 {
 	struct traffic *t;
@@ -131,16 +99,6 @@ bool traffic_runs(struct agent *a, uint16_t number)
 			return true;
 	}
 	return false;
-}
-
-static void span_add(struct traffic *t, struct span *s, const struct queue *q, uint32_t seq, uint64_t now)
-{
-	if (s->n && (s->life != q->life || s->first + s->n != seq))
-		report_posts(t);
-	if (s->n == 0)
-		*s = (struct span){ .first = seq, .life = q->life, .t_first_ns = now };
-	s->n++;
-	s->t_last_ns = now;
 }
 
 /* "SEND 12: RETRY_EXC_ERR": the first thing that went wrong. */
@@ -199,6 +157,7 @@ void traffic_end(struct traffic *t, int rc, const char *phase, const char *text)
 		return;
 	if (t->gap_ns)
 		tell_gap(t, now_ns());
+	refill(t);
 	t->state = TRAFFIC_ENDED;
 	t->req = NULL;
 	t->qp->traffic = NULL;
@@ -209,7 +168,7 @@ void traffic_end(struct traffic *t, int rc, const char *phase, const char *text)
 	cq_unwatch(t->qp->rcq);
 	if (text)
 		note_error(t, NULL, 0, text);
-	report_posts(t);
+	traffic_report_own_posts(t);
 	run_flush(a, t->qp->sq);
 	run_flush(a, qp_recv_queue(t->qp));
 	f = traffic_json(t);
@@ -272,9 +231,9 @@ static uint64_t index_of_send(const struct traffic *t, uint64_t n)
 }
 
 /* The peer's n-th SEND shows that it had taken ours up to n - window: no more than two windows are ever without a receive. */
-static bool send_may_go(const struct traffic *t)
+static bool send_may_go(const struct traffic *t, unsigned more)
 {
-	return !t->rx || t->arrived >= t->expect || t->sends < t->arrived + t->window;
+	return !t->rx || t->arrived >= t->expect || t->sends + more < t->arrived + t->window;
 }
 
 static int on_pace(sd_event_source *source, uint64_t usec, void *user)
@@ -305,63 +264,92 @@ static bool paced(struct traffic *t)
 	return false;
 }
 
-static bool may_post(const struct traffic *t)
+/* What is about to go out in one call. */
+struct chain {
+	struct ibv_send_wr wr[CHAIN_MAX];
+	struct ibv_sge sge[CHAIN_MAX];
+	unsigned n, sends;
+};
+
+/* One more, after those of c. */
+static bool may_post(const struct traffic *t, const struct chain *c)
 {
-	if (t->state != TRAFFIC_RUNNING || !t->tx || t->stopping || t->paused || t->outstanding >= t->depth || t->qp->dying)
+	uint64_t index = t->next + c->n;
+
+	if (t->state != TRAFFIC_RUNNING || !t->tx || t->stopping || t->paused || t->outstanding + c->n >= t->depth || t->qp->dying)
 		return false;
-	if (t->messages && t->next >= t->messages)
+	if (t->messages && index >= t->messages)
 		return false;
-	return op_of(t, t->next) != IBV_WR_SEND || send_may_go(t);
+	return c->n < CHAIN_MAX && (op_of(t, index) != IBV_WR_SEND || send_may_go(t, c->sends));
 }
 
-static void build(const struct traffic *t, uint64_t index, struct ibv_send_wr *wr, struct ibv_sge *sge)
+static void chain_add(const struct traffic *t, struct chain *c)
 {
+	struct ibv_send_wr *wr = &c->wr[c->n];
+	struct ibv_sge *sge = &c->sge[c->n];
+	uint64_t index = t->next + c->n;
 	int op = op_of(t, index);
 	enum traffic_quarter local = op == IBV_WR_RDMA_READ ? TRAFFIC_READ_LANDING : TRAFFIC_SOURCE;
 	char *at = slot_at(t, local, index);
 
 	*sge = (struct ibv_sge){ .addr = (uintptr_t)at, .length = t->size, .lkey = t->lkey };
-	*wr = (struct ibv_send_wr){ .wr_id = queue_wr_id(t->qp->sq, WRID_TRAFFIC, 0),
+	*wr = (struct ibv_send_wr){ .wr_id = queue_wr_id(t->qp->sq, WRID_TRAFFIC, c->n),
 				    .sg_list = sge,
 				    .num_sge = 1,
 				    .opcode = (enum ibv_wr_opcode)op,
 				    .send_flags = IBV_SEND_SIGNALED };
 	pattern_fill(message_pattern(t, op == IBV_WR_RDMA_READ ? 0 : t->tag, index), at, t->size);
-	if (op == IBV_WR_SEND)
+	if (c->n)
+		c->wr[c->n - 1].next = wr;
+	c->n++;
+	if (op == IBV_WR_SEND) {
+		c->sends++;
 		return;
+	}
 	wr->wr.rdma.rkey = t->rkey;
 	wr->wr.rdma.remote_addr =
 		t->raddr + traffic_slot(t, op == IBV_WR_RDMA_READ ? TRAFFIC_READABLE_HERE : TRAFFIC_WRITTEN, index);
 }
 
-/* 0 when the next message went out. */
-static int post_next(struct traffic *t)
+/* 0 when all of it went out. */
+static int chain_post(struct traffic *t, struct chain *c)
 {
 	struct queue *q = t->qp->sq;
-	struct ibv_send_wr wr, *bad = NULL;
-	struct ibv_sge sge;
-	uint64_t now;
-	int err;
+	struct post_result res = { .count = c->n, .accepted = c->n, .t_first_ns = now_ns() };
+	struct ibv_send_wr *bad = NULL;
+	uint32_t seq = q->next;
+	int err = ibv_post_send(t->qp->qp, c->wr, &bad);
 
-	build(t, t->next, &wr, &sge);
-	err = ibv_post_send(t->qp->qp, &wr, &bad);
-	if (err)
-		return err < 0 ? (errno ? errno : EIO) : err;
-	now = now_ns();
-	span_add(t, &t->sent_span, q, q->next, now);
-	queue_accept(q, 1,
-		     &(struct wr){ .index = t->next, .t_ns = now, .traffic = t->number, .kind = WRID_TRAFFIC, .signaled = true });
-	t->sends += op_of(t, t->next) == IBV_WR_SEND;
-	t->next++;
-	t->outstanding++;
-	return 0;
+	res.t_last_ns = now_ns();
+	if (err) {
+		res.err = err < 0 ? (errno ? errno : EIO) : err;
+		res.accepted = post_bad_index(bad, c->wr, sizeof(*c->wr), c->n);
+	}
+	traffic_span_add(t, &t->sent_span, q, seq, &res);
+	for (unsigned i = 0; i < res.accepted; i++, t->next++) {
+		t->sends += op_of(t, t->next) == IBV_WR_SEND;
+		queue_accept(q, 1,
+			     &(struct wr){ .index = t->next,
+					   .t_ns = res.t_first_ns,
+					   .traffic = t->number,
+					   .kind = WRID_TRAFFIC,
+					   .signaled = true });
+	}
+	t->outstanding += res.accepted;
+	return res.err;
 }
 
 static void pump(struct traffic *t)
 {
-	while (may_post(t) && paced(t)) {
-		int err = post_next(t);
+	struct chain c;
 
+	do {
+		int err;
+
+		c.n = c.sends = 0;
+		while (may_post(t, &c) && paced(t))
+			chain_add(t, &c);
+		err = c.n ? chain_post(t, &c) : 0;
 		if (err == ENOMEM && t->outstanding) /* others use the queue as well: the next completion makes room */
 			return;
 		if (!err)
@@ -370,13 +358,14 @@ static void pump(struct traffic *t)
 		note_error(t, name_of(&names_op, op_of(t, t->next)), t->next, strerror(err));
 		traffic_end(t, -err, "end", NULL);
 		return;
-	}
+	} while (c.n == CHAIN_MAX);
 }
 
 void traffic_turn(struct agent *a)
 {
 	struct traffic *t;
 
+	traffic_refill(a);
 	for (t = a->traffics; t; t = t->link) {
 		settle(t);
 		pause_is_reached(t);
@@ -442,6 +431,7 @@ void traffic_start(struct traffic *t)
 	cq_watch(t->qp->scq);
 	cq_watch(t->qp->rcq);
 	take_early(t);
+	refill(t);
 	pump(t);
 	cq_arm(t->agent, t->qp->scq);
 	cq_arm(t->agent, t->qp->rcq);
@@ -514,7 +504,6 @@ void traffic_received(struct traffic *t, struct queue *q, uint32_t seq, const st
 	const struct rx *rx = &q->rx;
 	uint64_t index = t->n_ops ? index_of_send(t, t->arrived) : 0;
 	const char *at = (const char *)rx->mr->addr + rx->off + (uint64_t)(seq % rx->slots) * rx->stride;
-	int err;
 
 	if (t->state == TRAFFIC_PREPARED)
 		keep_early(t, seq, wc, t_ns);
@@ -533,13 +522,29 @@ void traffic_received(struct traffic *t, struct queue *q, uint32_t seq, const st
 		t->bad_payload++;
 		note_error(t, "RECV", index, "payload is not the peer's");
 	}
-	if (t->qp->dying)
+	t->recv_due++;
+}
+
+/* In place of the receives that were taken, as many new ones. */
+static void refill(struct traffic *t)
+{
+	struct queue *q = qp_recv_queue(t->qp);
+	struct post_result res = { .count = t->recv_due };
+	uint32_t seq = q->next;
+
+	t->recv_due = 0;
+	if (res.count == 0 || t->qp->dying || t->state != TRAFFIC_RUNNING)
 		return;
-	err = recv_post_one(t->agent, t->qp, q, t->recv_lkey);
-	if (!err)
-		span_add(t, &t->recv_span, q, q->next - 1, now_ns());
-	else
-		note_error(t, "RECV", index, strerror(err));
+	recv_post_list(t->agent, t->qp, t->qp->srq, q, t->recv_lkey, &res);
+	traffic_span_add(t, &t->recv_span, q, seq, &res);
+	if (res.err)
+		note_error(t, "RECV", t->n_ops ? index_of_send(t, t->arrived) : 0, strerror(res.err));
+}
+
+void traffic_refill(struct agent *a)
+{
+	for (struct traffic *t = a->traffics; t; t = t->link)
+		refill(t);
 }
 
 void traffic_qp_gone(struct agent *a, struct qp *qp)

@@ -19,6 +19,7 @@
 
 struct agent;
 struct mr;
+struct post_result;
 struct qp;
 struct queue;
 struct request;
@@ -71,7 +72,8 @@ struct traffic {
 	uint64_t next;  /* message to be posted */
 	uint64_t sends; /* of them SENDs */
 	uint64_t outstanding;
-	uint64_t arrived; /* SENDs of the peer, intact or not */
+	uint64_t arrived;  /* SENDs of the peer, intact or not */
+	unsigned recv_due; /* receives taken and not yet replaced */
 	struct span sent_span, recv_span;
 	struct early *early;
 	unsigned n_early;
@@ -115,13 +117,18 @@ uint64_t traffic_slot(const struct traffic *t, enum traffic_quarter q, uint64_t 
 struct traffic *traffic_receiver(struct agent *a, struct queue *q, const struct ibv_wc *wc, uint16_t *ret_number);
 void traffic_received(struct traffic *t, struct queue *q, uint32_t seq, const struct ibv_wc *wc, uint64_t t_ns);
 void traffic_sent(struct agent *a, struct queue *q, const struct wr *wr, const struct ibv_wc *wc, uint64_t t_ns);
-/* After a batch of completions: posts what may be posted, ends what is done. */
+/* Receives in place of those that were taken. */
+void traffic_refill(struct agent *a);
+/* After the completions of a queue: posts what may be posted, ends what is done. */
 void traffic_turn(struct agent *a);
 
 /* One of that name runs: it reports its completions itself, at its end. */
 bool traffic_runs(struct agent *a, uint16_t number);
 /* Reports the posts of every traffic of that name that are not yet reported. */
 void traffic_report_posts(struct agent *a, uint16_t number);
+/* (traffic_span.c) Those of t; res->accepted requests from seq on were posted. */
+void traffic_report_own_posts(struct traffic *t);
+void traffic_span_add(struct traffic *t, struct span *s, const struct queue *q, uint32_t seq, const struct post_result *res);
 void traffic_qp_gone(struct agent *a, struct qp *qp);
 void traffic_forget(struct agent *a);
 

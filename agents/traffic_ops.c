@@ -179,6 +179,8 @@ static int set_up(struct agent *a, const json_t *body, struct traffic *t, struct
 	if (t->window > q->in_flight)
 		t->window = (unsigned)q->in_flight;
 	t->window = t->window / 2 ? t->window / 2 : 1;
+	if (json_bool(body, "answers", false))
+		t->window = 0;
 	if (t->rx && t->expect && has_op(t, IBV_WR_SEND)) {
 		if (!q->rx.mr)
 			return error_set(e, -EINVAL, "the peer is to SEND, but no receive was ever posted");
