@@ -107,6 +107,12 @@ void cq_catch_up(struct agent *a, struct cq *cq)
 		cq_poll(a, cq, 0);
 }
 
+static void arm(struct cq *cq)
+{
+	if (ibv_req_notify_cq(cq->cq, 0) != 0)
+		log_warn("%s: ibv_req_notify_cq failed", cq->o.name);
+}
+
 struct cq_source {
 	struct agent *agent;
 	struct cq *cq;
@@ -121,29 +127,31 @@ static int on_again(sd_event_source *source, void *user)
 	return 0;
 }
 
+/* What comes while completions are taken is taken with them: events are asked for only then, and it is looked once more, for what
+ * came in between. */
 static int on_completion(sd_event_source *source, int fd, uint32_t revents, void *user)
 {
 	struct cq_source *s = user;
 	struct cq *cq = s->cq;
 	struct ibv_cq *got;
-	unsigned events = 0;
+	unsigned taken;
 	void *context;
 
 	(void)source;
 	(void)fd;
 	(void)revents;
-	while (ibv_get_cq_event(cq->channel, &got, &context) == 0)
-		events++;
-	if (!events)
+	if (ibv_get_cq_event(cq->channel, &got, &context) != 0) /* should there be more, the loop comes back */
 		return 0;
-	cq->unacked += events;
+	cq->unacked++;
 	if (!cq->hold)
 		cq_acknowledge(cq);
 	if (!automatic(cq))
 		return 0;
-	if (ibv_req_notify_cq(cq->cq, 0) != 0)
-		log_warn("%s: ibv_req_notify_cq failed", cq->o.name);
-	if (cq_poll(s->agent, cq, TURN_MAX) == TURN_MAX && cq->again)
+	taken = cq_poll(s->agent, cq, TURN_MAX);
+	arm(cq);
+	if (taken < TURN_MAX)
+		taken = cq_poll(s->agent, cq, TURN_MAX);
+	if (taken == TURN_MAX && cq->again)
 		sd_event_source_set_enabled(cq->again, SD_EVENT_ONESHOT);
 	return 0;
 }
@@ -156,12 +164,6 @@ unsigned cq_acknowledge(struct cq *cq)
 		ibv_ack_cq_events(cq->cq, n);
 	cq->unacked = 0;
 	return n;
-}
-
-static void arm(struct cq *cq)
-{
-	if (ibv_req_notify_cq(cq->cq, 0) != 0)
-		log_warn("%s: ibv_req_notify_cq failed", cq->o.name);
 }
 
 void cq_watch(struct cq *cq)
