@@ -105,7 +105,7 @@ void wire_serve_send_records(struct wire_serve *s)
 	s->records = json_array();
 }
 
-static void tell_lost(struct wire_serve *s, const char *what, const char *port, uint64_t count, const char *why)
+static json_t *tell_lost(struct wire_serve *s, const char *what, const char *port, uint64_t count, const char *why)
 {
 	json_t *rec = json_pack("{s:I, s:s, s:s, s:I, s:s}", "t", (json_int_t)now_ns(), "kind", "lost", "what", what, "count",
 				(json_int_t)count, "why", why);
@@ -113,6 +113,13 @@ static void tell_lost(struct wire_serve *s, const char *what, const char *port, 
 	if (port)
 		json_object_set_new(rec, "port", json_string(port));
 	json_array_append_new(s->records, rec);
+	return rec;
+}
+
+/* Lost beyond the wire: at the network device or behind it. */
+static void tell_lost_by_device(struct wire_serve *s, const char *port, uint64_t count, const char *why)
+{
+	json_object_set_new(tell_lost(s, "frames", port, count, why), "by", json_string("device"));
 }
 
 /* What the device had counted a while ago must have come here by now, and what it had been given must have left. On a busy machine
@@ -124,18 +131,18 @@ static void compare_with_device(struct wire_serve *s, struct wire_port *p, const
 	char why[160];
 
 	if (n->peer_dropped > p->told.peer_dropped)
-		tell_lost(s, "frames", p->name, n->peer_dropped - p->told.peer_dropped,
-			  "the other end of the veth sent them and the network device did not take them");
+		tell_lost_by_device(s, p->name, n->peer_dropped - p->told.peer_dropped,
+				    "the other end of the veth sent them and the network device did not take them");
 	if (!s->settling && now_ns() - p->then_ns < DUE_NS)
 		return;
 	p->then = *n;
 	p->then_ns = now_ns();
 	if (in > p->missing_in)
-		tell_lost(s, "frames", p->name, in - p->missing_in, "the network device has counted them and they did not come");
+		tell_lost_by_device(s, p->name, in - p->missing_in, "the network device has counted them and they did not come");
 	if (out > p->missing_out) {
 		snprintf(why, sizeof why, "the network device was given them and has not sent them (dropped by itself: %llu)",
 			 (unsigned long long)n->device_dropped);
-		tell_lost(s, "frames", p->name, out - p->missing_out, why);
+		tell_lost_by_device(s, p->name, out - p->missing_out, why);
 	}
 	p->missing_in = in > p->missing_in ? in : p->missing_in;
 	p->missing_out = out > p->missing_out ? out : p->missing_out;
@@ -154,13 +161,13 @@ static void look_at_port(struct wire_serve *s, struct wire_port *p)
 			  "they were longer than a slot of the receive ring (offloading left on?)");
 	if (n.send_failed > told->send_failed) {
 		snprintf(why, sizeof why, "they could not be sent: %s", strerror(n.send_errno));
-		tell_lost(s, "frames", p->name, n.send_failed - told->send_failed, why);
+		tell_lost_by_device(s, p->name, n.send_failed - told->send_failed, why);
 	}
 	if (n.exact)
 		compare_with_device(s, p, &n);
 	else if (n.device_dropped > told->device_dropped)
-		tell_lost(s, "frames", p->name, n.device_dropped - told->device_dropped,
-			  "the network device dropped them after they were sent");
+		tell_lost_by_device(s, p->name, n.device_dropped - told->device_dropped,
+				    "the network device dropped them after they were sent");
 	if (n.unsummed > told->unsummed && !told->unsummed)
 		tell_lost(s, "checksums", p->name, n.unsummed,
 			  "frames without a checksum, left to offloading, were carried as they are");

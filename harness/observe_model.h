@@ -286,6 +286,8 @@ const struct m_post *m_comp_post(const struct model *m, const struct m_comp *c);
 const char *m_why_error(const struct model *m, size_t qp, unsigned life, size_t inst, uint64_t t);
 /* An active fault that reaches this QP at a record; NULL when there is none. */
 const struct m_fault *m_fault_on(const struct model *m, size_t qp, size_t rec);
+/* A fault at the network device of `device` that was active at that record or until just before t: what is lost there is lost by it. */
+const struct m_fault *m_link_fault_on(const struct model *m, const char *device, size_t rec, uint64_t t);
 bool m_fault_reaches(const struct model *m, const struct m_fault *f, size_t qp);
 
 /* Events that need no word in the scenario: one table (observe_explained.c). */

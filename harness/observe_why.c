@@ -8,6 +8,7 @@
 
 /* The records of two ends cross by about this much. */
 #define CROSSING_NS (250 * NSEC_PER_MSEC)
+#define LINK_TAIL_NS (2500 * NSEC_PER_MSEC) /* the wire gives a device two seconds before it says that frames are missing */
 
 struct m_end m_end_of(const struct model *m, const char *text)
 {
@@ -135,6 +136,46 @@ const struct m_fault *m_fault_on(const struct model *m, size_t qp, size_t rec)
 		if (!f->injected || (begin == M_NONE ? f->rec : begin) > rec || (f->cleared && f->clear_rec < rec))
 			continue;
 		if (m_fault_reaches(m, f, qp))
+			return f;
+	}
+	return NULL;
+}
+
+static bool is_link_fault(const struct m_fault *f)
+{
+	static const char *const names[] = { "link_down", "mtu_shrunk", "address_removed", "netem" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(f->name, names[i]))
+			return true;
+	return false;
+}
+
+static bool is_at_device(const struct model *m, const struct m_fault *f, const char *device)
+{
+	const json_t *e;
+	size_t i;
+
+	if (!json_array_size(f->at))
+		return true;
+	json_array_foreach(f->at, i, e) {
+		struct m_end end = m_end_of(m, json_string_value(e) ? json_string_value(e) : "");
+
+		if (same_device(m, end.qp != M_NONE ? m->qps.v[end.qp].agent : end.obj, device))
+			return true;
+	}
+	return false;
+}
+
+const struct m_fault *m_link_fault_on(const struct model *m, const char *device, size_t rec, uint64_t t)
+{
+	for (size_t i = m->faults.n; i-- > 0;) {
+		const struct m_fault *f = &m->faults.v[i];
+		size_t begin = m->insts.v[f->inst].begin_rec;
+
+		if (!f->injected || !is_link_fault(f) || (begin == M_NONE ? f->rec : begin) > rec)
+			continue;
+		if ((!f->cleared || t <= f->clear_t + LINK_TAIL_NS) && is_at_device(m, f, device))
 			return f;
 	}
 	return NULL;

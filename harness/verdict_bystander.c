@@ -232,6 +232,7 @@ static bool wire_lost_some(const struct judge *j)
 		const char *src = json_str(r, "src"), *what = json_str(r, "what");
 
 		if (!strcmp(j->m->kept.v[i].kind, "lost") && src && what && !strcmp(src, "wire") &&
+		    !verdict_loss_is_planned(j, &j->m->kept.v[i]) &&
 		    (!strcmp(what, "frames") || !strcmp(what, "account") || !strcmp(what, "port")))
 			return true;
 	}

@@ -199,12 +199,29 @@ static void console_tail(const struct judge *j, char *buf, size_t size)
 	}
 }
 
-/* What the wire lost is an unplanned fault; what only its own records lost leaves gaps in what is known. */
+const struct m_fault *verdict_loss_is_planned(const struct judge *j, const struct m_kept *k)
+{
+	const char *what = json_str(k->r, "what"), *port = json_str(k->r, "port"), *by = json_str(k->r, "by");
+
+	if (!what || strcmp(what, "frames") || !port || !by || strcmp(by, "device"))
+		return NULL;
+	return m_link_fault_on(j->m, port, k->rec, k->t);
+}
+
+/* What the wire lost is an unplanned fault, except where the device itself has been told to lose; what only its own records lost
+ * leaves gaps in what is known. */
 static void lost_by_wire(struct judge *j, const struct m_kept *k, const char *what)
 {
 	bool harmless = !strcmp(what, "captures") || !strcmp(what, "checksums");
 	const char *why = json_str(k->r, "why"), *port = json_str(k->r, "port");
+	const struct m_fault *planned = verdict_loss_is_planned(j, k);
 
+	if (planned) {
+		judge_say(j, SEVERITY_NOTE, "harness", k->inst, k->rec, "",
+			  "%lld frames were lost at port %s, where %s (%s) was active", (long long)json_int(k->r, "count", 1), port,
+			  planned->as, planned->name);
+		return;
+	}
 	judge_say(j, harmless ? SEVERITY_WARNING : SEVERITY_INCONCLUSIVE, "harness", k->inst, k->rec, "",
 		  "the wire%s%s lost %lld %s: %s", port ? " at port " : "", port ? port : "", (long long)json_int(k->r, "count", 1),
 		  what, why ? why : "no reason given");

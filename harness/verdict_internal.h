@@ -76,6 +76,8 @@ void verdict_check_bystander(struct judge *j);
 void verdict_check_residue(struct judge *j);
 void verdict_check_hang(struct judge *j);
 void verdict_check_lost(struct judge *j);
+/* The link fault at whose device the wire says frames were lost; NULL: nobody asked for it. */
+const struct m_fault *verdict_loss_is_planned(const struct judge *j, const struct m_kept *k);
 void verdict_check_faults(struct judge *j);
 void verdict_check_returns(struct judge *j);
 void verdict_check_recover(struct judge *j);
