@@ -233,7 +233,7 @@ ordinary_user_without_network() {
 		return
 	fi
 	cache=${QPDRILL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/qpdrill}
-	mkdir -p "$work/user/home" && cp -r "$cache" "$work/user/cache" && chmod -R a+rX "$work/user" && chown -R 65534:65534 "$work/user"
+	mkdir -p "$work/user/home" "$work/user/cache" && cp -r "$cache/kernels" "$cache/current" "$cache/accel.json" "$work/user/cache/" && chmod -R a+rX "$work/user" && chown -R 65534:65534 "$work/user"
 	setpriv --reuid 65534 --regid 65534 --clear-groups unshare -rn env HOME="$work/user/home" QPDRILL_CACHE="$work/user/cache" \
 		QPDRILL_STATE="$work/user/home/state" "$qpdrill" run "${scenario[@]}" --lab guest --out "$work/user/home/runs" >"$work/out" 2>"$work/err"
 	verdict "$name" $?
