@@ -7,22 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "json.h"
+#include "lab_driver.h"
 #include "lab_name.h"
 #include "lab_netdev.h"
 #include "lab_ready.h"
 #include "lab_snapshot.h"
 #include "lab_tool.h"
 #include "log.h"
-#include "proc.h"
 #include "units.h"
 
 #define MAX_LANES 64
 #define DEFAULT_MTU 1500
-#define MODPROBE_TIMEOUT_NS (20 * NSEC_PER_SEC)
 
 enum tool { TOOL_IP, TOOL_TC, TOOL_RDMA, NUM_TOOLS };
 static const char *const tool_names[NUM_TOOLS] = { "ip", "tc", "rdma" };
@@ -55,75 +53,6 @@ struct lab_rxe {
 static struct lab_rxe *rxe_of(struct lab *lab)
 {
 	return (struct lab_rxe *)((char *)lab - offsetof(struct lab_rxe, lab));
-}
-
-/* ---- can it run here ---- */
-
-static bool has_driver(void)
-{
-	return access("/sys/module/rdma_rxe", F_OK) == 0;
-}
-
-/* Root of a user namespace, whose map is not the whole range at its own place, may not load modules or make RDMA devices. */
-static bool is_real_root(void)
-{
-	char buf[64] = "", *p = buf;
-	int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
-
-	if (fd >= 0) {
-		ssize_t n = read(fd, buf, sizeof buf - 1);
-
-		buf[n > 0 ? n : 0] = '\0';
-		close(fd);
-	}
-	unsigned long inside = strtoul(p, &p, 10), outside = strtoul(p, &p, 10), count = strtoul(p, &p, 10);
-
-	return geteuid() == 0 && inside == 0 && outside == 0 && count == UINT32_MAX;
-}
-
-static int rxe_probe(struct error *e)
-{
-	struct utsname u;
-
-	uname(&u);
-	if (!is_real_root())
-		return error_set(e, -EPERM, "lab rxe makes network links and RDMA devices in the running kernel, which needs root");
-	if (has_driver())
-		return 0;
-	const char *const dry[] = { "modprobe", "-n", "-q", "rdma_rxe", NULL };
-	struct error ignored;
-
-	if (proc_run((char *const *)dry, MODPROBE_TIMEOUT_NS, NULL, &ignored) == 0)
-		return 0;
-	return error_set(e, -ENODEV, "the running kernel (%s) has no rdma_rxe; lab guest boots one that has", u.release);
-}
-
-/* The first program of a guest loads them beside the rest; end of file says that it is done. */
-static void await_modules(void)
-{
-	const char *text = getenv("QD_MODULES_FD");
-	int fd = text ? (int)strtol(text, NULL, 10) : -1;
-	char drop[16];
-
-	while (fd >= 0 && read(fd, drop, sizeof drop) > 0)
-		;
-	if (fd >= 0)
-		close(fd);
-	unsetenv("QD_MODULES_FD");
-}
-
-static int load_modules(struct error *e)
-{
-	const char *const load[] = { "modprobe", "-a", "rdma_rxe", "ib_uverbs", "veth", NULL };
-
-	if (!has_driver()) {
-		int rc = proc_run((char *const *)load, MODPROBE_TIMEOUT_NS, NULL, e);
-
-		if (rc != 0)
-			return rc < 0 ? rc : error_set(e, -ENODEV, "modprobe rdma_rxe ib_uverbs veth: exit status %d", rc);
-		log_info("loaded the kernel modules rdma_rxe, ib_uverbs and veth; they stay loaded");
-	}
-	return 0;
 }
 
 /* ---- tools ---- */
@@ -575,9 +504,8 @@ static int open_lab(struct journal *journal, const char *kept, struct lab **ret,
 	/* rdma finds nothing to talk to before the modules are there; ip does. */
 	if (rc == 0)
 		rc = kept ? take_kept(r, kept, e) : choose_net(r, e);
-	await_modules();
 	if (rc == 0)
-		rc = load_modules(e);
+		rc = lab_driver_load(e);
 	if (rc == 0)
 		rc = lab_tool_start(r->tool[TOOL_RDMA], e);
 	if (rc < 0) {
@@ -603,7 +531,7 @@ static int rxe_adopt(sd_event *loop, struct journal *journal, const char *path, 
 const struct lab_ops lab_rxe = {
 	.name = "rxe",
 	.help = "two rxe devices on a veth pair in the running kernel",
-	.probe = rxe_probe,
+	.probe = lab_driver_probe,
 	.open = rxe_open,
 	.lane_up = rxe_lane_up,
 	.lanes_up = rxe_lanes_up,
