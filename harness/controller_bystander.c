@@ -152,17 +152,21 @@ static void add_to_both(struct ops *ops, struct object *const ends[2], const jso
 	}
 }
 
-static void ask_both(struct case_run *r, json_t *req)
+/* One message to each end; reqs are stolen, the second may be NULL. */
+static void ask_both(struct case_run *r, json_t *first, json_t *second)
 {
 	struct object *ends[2];
 	struct ops ops = { NULL };
 
 	if (both_ends(r, ends, NULL) == 0) {
-		add_to_both(&ops, ends, req);
+		add_to_both(&ops, ends, first);
+		if (second)
+			add_to_both(&ops, ends, second);
 		ops_run(r, &ops, ANSWER_NS, NULL);
 	}
 	ops_free(&ops);
-	json_decref(req);
+	json_decref(first);
+	json_decref(second);
 }
 
 static json_t *stop_request(void)
@@ -175,9 +179,13 @@ void bystander_stop(struct case_run *r)
 	if (!r->bystander.runs)
 		return;
 	r->bystander.runs = false;
-	ask_both(r, stop_request());
-	ask_both(r, json_pack("{s:s,s:s}", "op", "qp_query", "by", "query"));
+	ask_both(r, stop_request(), json_pack("{s:s,s:s}", "op", "qp_query", "by", "query"));
 	tell(r, "stop", NULL);
+}
+
+static bool reaches(const struct fault *f)
+{
+	return fault_blast_of(f->ops, f->args) != FAULT_BLAST_PAIR;
 }
 
 /* Nobody waits for the answer: the record of the statistics comes by itself. */
@@ -222,16 +230,12 @@ static void silence(struct case_run *r, bool on)
 	ctl_request_free(a, q);
 }
 
-static bool reaches(const struct fault *f)
-{
-	return fault_blast_of(f->ops, f->args) != FAULT_BLAST_PAIR;
-}
-
 void bystander_fault_begins(struct case_run *r, const struct fault *f)
 {
 	if (!r->bystander.runs)
 		return;
-	mark(r, f, "begin");
+	if (reaches(f))
+		mark(r, f, "begin");
 	if (f->ops->counts_link && !r->bystander.quiet++)
 		silence(r, true);
 }
@@ -246,7 +250,7 @@ static void revive(struct case_run *r)
 
 	if (rc)
 		return;
-	ask_both(r, stop_request());
+	ask_both(r, stop_request(), NULL);
 	for (int i = 0; i < 2; i++)
 		add_move(r, &ops, ends[i], "RESET");
 	rc = ops_run(r, &ops, 0, &e);
@@ -263,7 +267,8 @@ void bystander_fault_ends(struct case_run *r, const struct fault *f)
 {
 	if (!r->bystander.runs)
 		return;
-	mark(r, f, "end");
+	if (reaches(f))
+		mark(r, f, "end");
 	if (f->ops->counts_link && !--r->bystander.quiet && !r->bystander.ended)
 		silence(r, false);
 	if (r->bystander.ended && reaches(f) && r->step > 0)

@@ -194,8 +194,8 @@ bool bystander_record(const char *src, const json_t *rec, bool *ret_tells);
 int bystander_start(struct case_run *r, struct error *e);
 /* Its statistics and states are on record. */
 void bystander_stop(struct case_run *r);
-/* Its own statistics of that time; silence where the fault's proof counts whatever is on the link. After a fault of the link that
- * ended it, it is connected anew. */
+/* Its own statistics of that time where the fault reaches it; silence where the fault's proof counts whatever is on the link. After
+ * a fault of the link that ended it, it is connected anew. */
 void bystander_fault_begins(struct case_run *r, const struct fault *f);
 void bystander_fault_ends(struct case_run *r, const struct fault *f);
 
