@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "../faults/fault.h"
 #include "attr.h"
 #include "json.h"
 #include "plan.h"
@@ -264,7 +265,8 @@ static json_t *blasts(struct look *l)
 			}
 			longest = gap_ns > longest ? gap_ns : longest;
 		}
-		if (!reaches(f))
+		/* Where it was kept silent, what it lacked says nothing. */
+		if (!reaches(f) || (fault_find(f->name) && fault_find(f->name)->counts_link))
 			continue;
 		json_array_append_new(list, json_pack("{s:s,s:s,s:I,s:I,s:I}", "fault", f->as, "blast", f->blast, "received",
 						      (json_int_t)received, "errors", (json_int_t)errors, "gap_max_ns",
