@@ -32,6 +32,9 @@
 	"bystander_a died: killed by signal 11\",\"step\":5}"
 #define BLOCKED(t, step)                                                                                                           \
 	"{" OF("a") "\"t\":" t ",\"kind\":\"blocked\",\"verb\":\"ibv_modify_qp\",\"waited_ns\":5000000000,\"step\":" step "}"
+#define NOTHING                                                                                                                    \
+	"{" OF("b") "\"t\":1094500000,\"kind\":\"traffic\",\"phase\":\"stop\",\"sent\":0,\"received\":0,\"errors\":0,\"bad_"       \
+		    "payload\":0,\"gap_max_ns\":59000000,\"step\":-1}"
 #define LATER "9000000000" /* long after the fault */
 
 static const struct row {
@@ -71,6 +74,8 @@ static const struct row {
 	{ "an agent dies", "link", "fail", "agent bystander_a died: killed by signal 11", { WELL, DIED } },
 	{ "a call that does not return", "pair", "fail", "ibv_modify_qp blocked for 5.00 s", { WELL, BLOCKED("1050000000", "5") } },
 	{ "a call that kept it from starting", "pair", "pass", NULL, { BLOCKED("1000034000", "0"), WELL } },
+	{ "nothing came", "pair", "fail", "not one of 40 messages arrived", { START, STOP_A, NOTHING } },
+	{ "nothing came in the blast", "link", "pass", NULL, { START, STOP_A, NOTHING } },
 	{ "it never started", "pair", "inconclusive", "it never started", { NULL } },
 	{ "it never ended", "pair", "inconclusive", "its end is not on record", { START } },
 };
