@@ -267,6 +267,20 @@ static bool is_good(const json_t *verdict)
 	return v == VERDICT_PASS || v == VERDICT_DEVIATION || v == VERDICT_SKIP;
 }
 
+/* What no late machine explains. */
+static bool has_plain_failure(const json_t *verdict)
+{
+	static const char *const checks[] = { "kernel", "ledger", "cause-first", "payload", "residue" };
+	const json_t *finding;
+	size_t i;
+
+	json_array_foreach(json_object_get(verdict, "findings"), i, finding)
+		for (size_t k = 0; k < sizeof(checks) / sizeof(*checks); k++)
+			if (json_has(finding, "severity", "fail") && json_has(finding, "check", checks[k]))
+				return true;
+	return false;
+}
+
 /* A measurement, and not the device, may have failed: true when the case is to run once more, with the machine for itself. */
 static bool is_void(struct run *r, size_t index, const struct executor_end *end, const json_t *verdict)
 {
@@ -274,7 +288,7 @@ static bool is_void(struct run *r, size_t index, const struct executor_end *end,
 	char late[64], why[400];
 	uint64_t ns;
 
-	if (is_good(verdict) || !end->beside || c->again)
+	if (is_good(verdict) || !end->beside || c->again || has_plain_failure(verdict))
 		return false;
 	ns = run_lateness(r->entries[index].dir);
 	if (ns <= LATE_NS)

@@ -529,6 +529,7 @@ static const struct again_row {
 	{ EXECUTOR_OWN, true, "a-fail", "500000000", EXIT_FAILED, 2 },
 	{ EXECUTOR_OWN, false, "a-fail", "500000000", EXIT_FAILED, 1 },
 	{ EXECUTOR_OWN, true, "a-fail", NULL, EXIT_FAILED, 2 },
+	{ EXECUTOR_OWN, true, "a-kernel-fail", "500000000", EXIT_FAILED, 1 },
 	{ EXECUTOR_BESIDE, true, "a-pass", NULL, 0, 2 },
 	{ EXECUTOR_ALONE, true, "a-pass", NULL, EXIT_ERROR, 2 },
 	{ EXECUTOR_ALONE, true, "a-kernel-fail", NULL, EXIT_FAILED, 2 },
