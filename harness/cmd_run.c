@@ -49,7 +49,8 @@ static const struct argp_option options[] = {
 	{ "accel", KEY_ACCEL, "ACCEL", 0, "lab guest: kvm, tcg or auto (kvm where it works; the default)", 1 },
 	{ "launch", KEY_LAUNCH, "'PREFIX'", 0, "start agents through this command, for example 'ip netns exec blue'", 1 },
 	{ "lanes", KEY_LANES, "N", 0,
-	  "run so many cases side by side, each on links and devices of its own (default: 2; 1: one after the other, in file "
+	  "run so many cases side by side, each on links and devices of its own (default: two for each processor, at most 4; 1: "
+	  "one after the other, in file "
 	  "order)",
 	  1 },
 	{ NULL, 0, NULL, 0, "What runs:", 2 },

@@ -4,11 +4,15 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "json.h"
 #include "log.h"
 
-#define LANES_DEFAULT 2
+/* Two lanes keep a processor busy while their cases wait for timers. Eight on the two that a guest has took half as much processor
+ * time again, and their timers were seconds late. */
+#define LANES_PER_CPU 2
+#define LANES_DEFAULT_MAX 4
 
 int run_choose_executor(const struct run_options *o, const struct executor_ops **ret, struct error *e)
 {
@@ -37,8 +41,11 @@ int run_choose_executor(const struct run_options *o, const struct executor_ops *
 
 unsigned run_choose_lanes(const struct run_options *o, const struct run_cases *list)
 {
-	unsigned n = o->lanes ? o->lanes : LANES_DEFAULT;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned n = cpus > 0 && LANES_PER_CPU * cpus < LANES_DEFAULT_MAX ? (unsigned)(LANES_PER_CPU * cpus) : LANES_DEFAULT_MAX;
 	bool may_grow = false;
+
+	n = o->lanes ? o->lanes : n;
 
 	/* What is kept up is one case's lab: nothing else is to run in it. */
 	if (o->keep)
