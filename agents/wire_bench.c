@@ -4,9 +4,10 @@
  * the same run. Needs namespaces (or root), veth and `ip`; no RDMA. Rounds are interleaved; what is printed are medians with the
  * smallest and the largest, ratios within each round. Exit status 1 when a ratio is beyond its bar.
  *
- * wire_bench [ROUNDS [MILLISECONDS]]
+ * wire_bench [ROUNDS [MILLISECONDS [json]]]
  */
 #include <arpa/inet.h>
+#include <jansson.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
@@ -423,6 +424,33 @@ static bool put_bar(const char *what, struct spread s, double bar, bool at_most)
 	return kept;
 }
 
+/* The same bars as figures of a bench, one line of JSON. */
+static void put_json(int rounds)
+{
+	static const char *const keys[NUM_SIZES] = { "wire_64", "wire_1k", "wire_4k" };
+	json_t *figures = json_object();
+	char name[96];
+
+	for (size_t k = 0; k <= NUM_SIZES; k++) {
+		bool idle = k == NUM_SIZES;
+		struct spread s = idle ? ratio_of(delays[WIRE], delays[BARE], direct, rounds)
+				       : ratio_of(rates[WIRE_100][k], rates[BRIDGE][k], NULL, rounds);
+
+		snprintf(name, sizeof name, "wire %s%s",
+			 idle ? "when idle, added delay to a bare loop's" : "with 100 rules to a bridge, ",
+			 idle ? "" : sizes_text[k]);
+		json_object_set_new(figures, idle ? "wire_idle" : keys[k],
+				    json_pack("{s:s,s:f,s:f,s:f,s:i,s:s,s:f}", "name", name, "median", s.median, "min", s.min,
+					      "max", s.max, "n", rounds, "unit", "x", idle ? "at_most" : "at_least",
+					      idle ? IDLE_BAR : rate_bars[k]));
+	}
+	json_t *all = json_pack("{s:o}", "figures", figures);
+
+	json_dumpf(all, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(all);
+}
+
 static bool put_bars(int rounds)
 {
 	char what[96];
@@ -468,6 +496,10 @@ int main(int argc, char **argv)
 				rates[m][k][r] = flood(sizes[k], ms);
 			stop_middle((enum middle)m, pid);
 		}
+	}
+	if (argc > 3) {
+		put_json(rounds);
+		return 0;
 	}
 	put_table(rounds);
 	return put_bars(rounds) ? 0 : 1;

@@ -1,103 +1,91 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What the harness itself costs, as ratios: a guest until it is ready against the bare kernel to its first program; a restored
- * guest with its lanes up against that; a case without timers against one spawn of /bin/true in the same guest. Rounds are
- * interleaved, so that a busy machine is busy for both.
- */
 #include "commands.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "data.h"
-#include "diag.h"
-#include "guest.h"
-#include "guest_boot.h"
-#include "guest_saved.h"
-#include "journal.h"
+#include "bench.h"
 #include "json.h"
 #include "log.h"
-#include "plan.h"
-#include "scenario.h"
-#include "units.h"
 
-#define MAX_SAMPLES 512
-#define ANSWER_TIMEOUT_NS (120 * NSEC_PER_SEC)
-#define BOOT_BAR 1.5
-#define RESTORE_BAR 0.35
-#define CASE_BAR 8.0
-#define CASES_PER_ROUND 5
-#define SPAWNS_PER_CASE 5
-#define CASE_ID "bench/nothing-fails"
-
-/* Nothing in it waits for a timer. */
-static const char scenario_text[] = "qpdrill: 1\n"
-				    "title: One message each way, nothing fails\n"
-				    "bystander: none\n"
-				    "steps:\n"
-				    "  - connect:\n"
-				    "  - post: { at: a, op: SEND, size: 64, as: there }\n"
-				    "  - expect: { of: there, wc: SUCCESS }\n"
-				    "  - post: { at: b, op: SEND, size: 64, as: back }\n"
-				    "  - expect: { of: back, wc: SUCCESS }\n";
-
-enum key { KEY_ROUNDS = 256, KEY_ACCEL, KEY_KERNEL, KEY_MODULES, KEY_JSON };
+enum key { KEY_ROUNDS = 256, KEY_ACCEL, KEY_KERNEL, KEY_MODULES, KEY_JSON, KEY_PART, KEY_COMPARE };
 
 static const struct argp_option options[] = {
-	{ "rounds", KEY_ROUNDS, "N", 0, "boots of each kind (default 5)", 0 },
+	{ "rounds", KEY_ROUNDS, "N", 0, "how often each thing is measured (default 5)", 0 },
+	{ "part", KEY_PART, "PART", 0, "only this part (may be repeated): guest, data, suite, wire", 0 },
 	{ "accel", KEY_ACCEL, "ACCEL", 0, "kvm, tcg or auto", 0 },
 	{ "kernel", KEY_KERNEL, "IMAGE", 0, "boot this kernel", 0 },
 	{ "modules", KEY_MODULES, "DIR", 0, "its modules", 0 },
 	{ "json", KEY_JSON, "FILE", 0, "write the figures there as well ('-': instead of the table)", 0 },
+	{ "compare", KEY_COMPARE, "OLD", 0, "measure nothing: compare the figures in OLD with those in the file NEW", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
-struct samples {
-	double v[MAX_SAMPLES];
-	size_t n;
+static const struct part {
+	const char *name;
+	int (*measure)(const struct bench_options *o, json_t *figures, json_t *about, struct error *e);
+} parts[] = {
+	{ "guest", bench_guest },
+	{ "data", bench_data },
+	{ "suite", bench_suite },
+	{ "wire", bench_wire },
+};
+#define NUM_PARTS (sizeof parts / sizeof *parts)
+
+struct arguments {
+	struct bench_options o;
+	const char *json, *compare, *with;
+	unsigned parts; /* bits; 0: all */
 };
 
-struct bench {
-	unsigned rounds;
-	const char *accel, *kernel_image, *modules, *json;
-	struct guest_kernel kernel;
-	struct journal *journal;
-	struct guest_saved *saved;
-	char *self;
-	char dir[PATH_MAX];
-	int dir_id;
-	struct samples bare, ready, boot_ratio, restored, restore_ratio, spawn, cases, case_ratio, controller_kb, agent_kb;
-};
+static unsigned part_bit(const char *name)
+{
+	for (unsigned i = 0; i < NUM_PARTS; i++)
+		if (strcmp(parts[i].name, name) == 0)
+			return 1u << i;
+	return 0;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct bench *b = state->input;
+	struct arguments *a = state->input;
 	char *end;
 
 	switch (key) {
 	case KEY_ROUNDS:
-		b->rounds = (unsigned)strtoul(arg, &end, 10);
-		if (*end || b->rounds < 1 || b->rounds > 100)
+		a->o.rounds = (unsigned)strtoul(arg, &end, 10);
+		if (*end || a->o.rounds < 1 || a->o.rounds > 100)
 			argp_error(state, "--rounds: '%s' is no number from 1 to 100", arg);
 		break;
+	case KEY_PART:
+		if (!part_bit(arg))
+			argp_error(state, "--part: '%s' is none of guest, data, suite, wire", arg);
+		a->parts |= part_bit(arg);
+		break;
 	case KEY_ACCEL:
-		b->accel = arg;
+		a->o.accel = arg;
 		break;
 	case KEY_KERNEL:
-		b->kernel_image = arg;
+		a->o.kernel_image = arg;
 		break;
 	case KEY_MODULES:
-		b->modules = arg;
+		a->o.modules = arg;
 		break;
 	case KEY_JSON:
-		b->json = arg;
+		a->json = arg;
+		break;
+	case KEY_COMPARE:
+		a->compare = arg;
+		break;
+	case ARGP_KEY_ARG:
+		if (!a->compare || a->with)
+			argp_error(state, "'%s': a file is taken only after --compare OLD", arg);
+		a->with = arg;
+		break;
+	case ARGP_KEY_END:
+		if (a->compare && !a->with)
+			argp_error(state, "--compare %s: with which file?", a->compare);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -105,396 +93,41 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static void sample(struct samples *s, double value)
+static int compare(const struct arguments *a, struct error *e)
 {
-	if (s->n < MAX_SAMPLES)
-		s->v[s->n++] = value;
-}
+	json_t *old = NULL, *new = NULL;
+	int rc = json_load(a->compare, &old, e);
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Sorts; NaN-free by construction. */
-static double median(struct samples *s)
-{
-	qsort(s->v, s->n, sizeof s->v[0], by_value);
-	if (s->n == 0)
-		return 0;
-	return s->n % 2 ? s->v[s->n / 2] : (s->v[s->n / 2 - 1] + s->v[s->n / 2]) / 2;
-}
-
-/* ---- a guest to talk to ---- */
-
-struct talk {
-	struct guest g;
-	char *buf;
-	size_t len;
-};
-
-/* The next line of the guest that is JSON and has `key`, in *ret (new reference); other lines are passed over. */
-static int await(struct talk *t, const char *key, json_t **ret, struct error *e)
-{
-	uint64_t end = now_ns() + ANSWER_TIMEOUT_NS;
-
-	for (;;) {
-		char *nl = t->len ? memchr(t->buf, '\n', t->len) : NULL;
-
-		if (nl) {
-			json_t *value = json_loadb(t->buf, (size_t)(nl - t->buf), 0, NULL);
-
-			t->len -= (size_t)(nl + 1 - t->buf);
-			memmove(t->buf, nl + 1, t->len);
-			if (json_object_get(value, key) && (strcmp(key, "state") != 0 || json_has(value, "state", "done"))) {
-				*ret = value;
-				return 0;
-			}
-			if (json_str(value, "error") && !json_object_get(value, "case")) {
-				error_set(e, -EIO, "in the guest: %s", json_str(value, "error"));
-				json_decref(value);
-				return -EIO;
-			}
-			json_decref(value);
-			continue;
-		}
-		struct pollfd p = { .fd = t->g.proc.out, .events = POLLIN };
-		char *grown = realloc(t->buf, t->len + 4096);
-
-		if (!grown)
-			return error_set(e, -ENOMEM, "out of memory");
-		t->buf = grown;
-		if (now_ns() >= end)
-			return error_set(e, -ETIMEDOUT, "the guest did not answer with '%s'", key);
-		if (poll(&p, 1, 1000) <= 0)
-			continue;
-		ssize_t n = read(p.fd, t->buf + t->len, 4096);
-
-		if (n <= 0)
-			return error_set(e, -EPIPE, "the guest ended while '%s' was awaited", key);
-		t->len += (size_t)n;
-	}
-}
-
-static int ask(struct talk *t, json_t *request, const char *key, json_t **ret, struct error *e)
-{
-	char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
-	int rc = text && dprintf(t->g.proc.in, "%s\n", text) > 0 ? 0 : error_set(e, -EIO, "the guest takes no request");
-
-	free(text);
-	json_decref(request);
-	return rc < 0 ? rc : await(t, key, ret, e);
-}
-
-static int start(struct bench *b, struct talk *t, bool bare, struct guest_saved *saved, struct error *e)
-{
-	char console[PATH_MAX + 32];
-	const struct guest_port port = { .name = "channel", .fd = -1 };
-
-	snprintf(console, sizeof console, "%s/console.log", b->dir);
-	const struct guest_options o = { .kernel = &b->kernel,
-					 .accel = b->accel,
-					 .share = b->dir,
-					 .boot_file = "boot.txt",
-					 .console = bare ? NULL : console,
-					 .ports = &port,
-					 .n_ports = bare ? 0 : 1,
-					 .shell_fd = -1,
-					 .err_fd = -1,
-					 .bare = bare,
-					 .saved = saved };
-
-	*t = (struct talk){ .buf = NULL };
-	return guest_start(&o, b->journal, &t->g, e);
-}
-
-static int boot_bare(struct bench *b, double *ret_ms, struct error *e)
-{
-	struct talk t;
-	uint64_t begin = now_ns();
-	int rc = start(b, &t, true, NULL, e);
-
-	if (rc < 0)
-		return rc;
-	for (char buf[4096] = ""; rc == 0;) {
-		size_t keep = strlen(buf) > 2000 ? 2000 : strlen(buf);
-
-		memmove(buf, buf + strlen(buf) - keep, keep);
-		ssize_t n = read(t.g.proc.out, buf + keep, sizeof buf - keep - 1);
-
-		if (n <= 0)
-			rc = error_set(e, -EPIPE, "the bare kernel did not reach its first program");
-		buf[n > 0 ? keep + (size_t)n : keep] = '\0';
-		if (strstr(buf, GUEST_BOOT_PROBE_MARK))
-			break;
-	}
-	*ret_ms = (double)(now_ns() - begin) / 1e6;
-	guest_stop(&t.g);
-	return rc;
-}
-
-/* ---- one round ---- */
-
-static int measure_cases(struct bench *b, struct talk *t, struct error *e)
-{
-	int rc = 0;
-
-	/* The first starts the agents. */
-	for (int i = 0; rc == 0 && i <= CASES_PER_ROUND; i++) {
-		struct samples spawns = { .n = 0 };
-		json_t *answer = NULL, *v;
-		size_t k;
-
-		rc = ask(t, json_pack("{s:i}", "spawn", SPAWNS_PER_CASE), "spawn_ns", &answer, e);
-		json_array_foreach(json_object_get(answer, "spawn_ns"), k, v)
-			sample(&spawns, (double)json_integer_value(v) / 1e6);
-		json_decref(answer);
-		answer = NULL;
-		if (rc == 0)
-			rc = ask(t, json_pack("{s:s,s:s}", "case", CASE_ID, "dir", "case"), "state", &answer, e);
-		if (rc == 0 && json_str(answer, "error") && json_str(answer, "error")[0])
-			rc = error_set(e, -EIO, "the case does not run: %s", json_str(answer, "error"));
-		if (rc == 0 && i > 0) {
-			double ms = (double)json_int(answer, "dur_ns", 0) / 1e6, spawn = median(&spawns);
-
-			sample(&b->cases, ms);
-			sample(&b->spawn, spawn);
-			sample(&b->case_ratio, ms / spawn);
-		}
-		json_decref(answer);
-	}
-	return rc;
-}
-
-static int measure_memory(struct bench *b, struct talk *t, struct error *e)
-{
-	json_t *answer = NULL, *v;
-	size_t i;
-	int rc = ask(t, json_pack("{s:b}", "memory", true), "memory_kb", &answer, e);
-	const json_t *m = json_object_get(answer, "memory_kb");
-
+	if (rc == 0)
+		rc = json_load(a->with, &new, e);
 	if (rc == 0) {
-		sample(&b->controller_kb, (double)json_int(m, "controller", 0));
-		json_array_foreach(json_object_get(m, "agents"), i, v)
-			sample(&b->agent_kb, (double)json_integer_value(v));
+		rc = bench_compare(old, new, stdout);
+		if (rc < 0)
+			error_set(e, rc, "%s and %s have no ratio in common", a->compare, a->with);
 	}
-	json_decref(answer);
-	return rc;
+	json_decref(old);
+	json_decref(new);
+	return rc > 0 ? EXIT_FAILED : rc;
 }
 
-static int write_inner(const struct bench *b, int lanes, struct error *e)
+static int measure(const struct arguments *a, struct error *e)
 {
-	char path[PATH_MAX + 32];
-	json_t *inner = json_pack("{s:i,s:i,s:b}", "boot", 1, "lanes", lanes, "wire", lanes > 1);
-
-	snprintf(path, sizeof path, "%s/inner.json", b->dir);
-	int rc = inner ? json_save(path, inner, e) : error_set(e, -ENOMEM, "out of memory");
-
-	json_decref(inner);
-	return rc;
-}
-
-/* Starts a guest that serves cases; *ret_ms: until it takes one. On success it is the caller's to end. */
-static int boot_ready(struct bench *b, struct talk *t, struct guest_saved *saved, double *ret_ms, struct error *e)
-{
-	uint64_t begin = now_ns();
-	json_t *ready = NULL;
-	/* One lane where they are made, all where they are there. */
-	int rc = write_inner(b, saved ? GUEST_SAVED_LANES : 1, e);
-
-	if (rc == 0)
-		rc = start(b, t, false, saved, e);
-	if (rc < 0)
-		return rc;
-	rc = await(t, "ready", &ready, e);
-	*ret_ms = (double)(now_ns() - begin) / 1e6;
-	json_decref(ready);
-	if (rc == 0 && saved && t->g.control < 0)
-		rc = error_set(e, -EIO, "the saved guest was not restored");
-	if (rc < 0) {
-		guest_stop(&t->g);
-		free(t->buf);
-	}
-	return rc;
-}
-
-static int measure_boots(struct bench *b, struct talk *ret, struct error *e)
-{
-	double bare = 0, ready = 0, restored = 0;
-	struct talk t;
-	int rc = boot_bare(b, &bare, e);
-
-	if (rc == 0)
-		rc = boot_ready(b, &t, b->saved, &restored, e);
-	if (rc < 0)
-		return rc;
-	guest_stop(&t.g);
-	free(t.buf);
-	rc = boot_ready(b, ret, NULL, &ready, e);
-	if (rc < 0)
-		return rc;
-	sample(&b->bare, bare);
-	sample(&b->ready, ready);
-	sample(&b->boot_ratio, ready / bare);
-	sample(&b->restored, restored);
-	sample(&b->restore_ratio, restored / ready);
-	return 0;
-}
-
-static int one_round(struct bench *b, struct error *e)
-{
-	struct talk t;
-	int rc = measure_boots(b, &t, e);
-
-	if (rc < 0)
-		return rc;
-	rc = measure_cases(b, &t, e);
-	if (rc == 0)
-		rc = measure_memory(b, &t, e);
-	guest_stop(&t.g);
-	free(t.buf);
-	return rc;
-}
-
-/* ---- around it ---- */
-
-static int write_plan(const struct bench *b, struct error *e)
-{
-	struct scenario s;
-	struct diag d = { 0 };
-	const struct plan_options po = { .seed = 1, .file = "bench" };
-	char path[PATH_MAX + 32];
-	json_t *plan = NULL;
-	int rc = scenario_load_text(scenario_text, strlen(scenario_text), "bench", CASE_ID, &s, &d);
-
-	if (rc < 0)
-		return error_set(e, rc, "%s", d.text ? d.text : "the bench's own scenario does not load");
-	rc = plan_make(&s.cases[0], &po, &plan, e);
-	snprintf(path, sizeof path, "%s/case", b->dir);
-	if (rc == 0 && mkdir(path, 0777) < 0)
-		rc = error_set(e, -errno, "%s: %s", path, strerror(errno));
-	snprintf(path, sizeof path, "%s/case/plan.json", b->dir);
-	if (rc == 0)
-		rc = json_save(path, plan, e);
-	json_decref(plan);
-	scenario_release(&s);
-	diag_release(&d);
-	return rc;
-}
-
-static int prepare(struct bench *b, struct error *e)
-{
-	const char *tmp = getenv("TMPDIR");
-	int rc = guest_kernel_find(b->kernel_image, b->modules, false, &b->kernel, e);
-
-	if (rc == 0)
-		rc = guest_accel(b->accel, &b->kernel, &b->accel, e);
-	if (rc == 0)
-		rc = data_program("qpdrill-inner", &b->self, e);
-	if (rc == 0)
-		rc = journal_open(&b->journal, e);
-	snprintf(b->dir, sizeof b->dir, "%s/qpdrill-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
-	if (rc == 0 && !mkdtemp(b->dir))
-		rc = error_set(e, -errno, "%s: %s", b->dir, strerror(errno));
-	const char *const undo[] = { "rm", "-rf", b->dir, NULL };
-
-	if (rc == 0)
-		rc = journal_add(b->journal, undo, &b->dir_id, e);
-	if (rc == 0)
-		rc = write_plan(b, e);
-	const char *const argv[] = { b->self, b->dir, NULL };
-	const struct guest_boot what = { .argv = argv, .channel = "channel", .early = true };
-
-	if (rc == 0)
-		rc = guest_write_boot(b->dir, "boot.txt", &b->kernel, NULL, &what, e);
-	if (rc < 0)
-		return rc;
-	const struct guest_saved_options so = {
-		.kernel = &b->kernel, .accel = b->accel, .inner = b->self, .lanes = GUEST_SAVED_LANES, .journal = b->journal
-	};
-
-	b->saved = guest_saved_find(&so);
-	return b->saved ? 0 : error_set(e, -EIO, "no saved guest to measure");
-}
-
-static void put_away(struct bench *b)
-{
-	const char *const rm[] = { "rm", "-rf", b->dir, NULL };
-	struct error ignored;
-
-	if (b->dir_id && proc_run((char *const *)rm, 20 * NSEC_PER_SEC, NULL, &ignored) == 0)
-		journal_done(b->journal, b->dir_id);
-	journal_close(b->journal);
-	guest_saved_free(b->saved);
-	guest_kernel_release(&b->kernel);
-	free(b->self);
-}
-
-struct row {
-	const char *key, *name, *unit;
-	size_t offset;
-	double bar; /* 0: none */
-};
-
-static const struct row rows[] = {
-	{ "boot_bare", "bare kernel to its first program", "ms", offsetof(struct bench, bare), 0 },
-	{ "boot_ready", "guest until it takes a case", "ms", offsetof(struct bench, ready), 0 },
-	{ "boot_ratio", "  ratio", "x", offsetof(struct bench, boot_ratio), BOOT_BAR },
-	{ "boot_restored", "restored guest, 8 lanes up, until it takes one", "ms", offsetof(struct bench, restored), 0 },
-	{ "restore_ratio", "  ratio to the booted one", "x", offsetof(struct bench, restore_ratio), RESTORE_BAR },
-	{ "spawn", "one spawn of /bin/true in the guest", "ms", offsetof(struct bench, spawn), 0 },
-	{ "case", "a case in which nothing waits for a timer", "ms", offsetof(struct bench, cases), 0 },
-	{ "case_ratio", "  ratio", "x", offsetof(struct bench, case_ratio), CASE_BAR },
-	{ "memory_controller", "peak memory of the controller", "kB", offsetof(struct bench, controller_kb), 0 },
-	{ "memory_agent", "peak memory of an agent", "kB", offsetof(struct bench, agent_kb), 0 },
-};
-
-static void put_row(const struct row *row, struct samples *s, bool *missed)
-{
-	double mid = median(s);
-
-	printf("%-46s %9.*f %-3s %9.*f .. %-9.*f", row->name, row->unit[0] == 'k' ? 0 : 2, mid, row->unit,
-	       row->unit[0] == 'k' ? 0 : 2, s->n ? s->v[0] : 0, row->unit[0] == 'k' ? 0 : 2, s->n ? s->v[s->n - 1] : 0);
-	if (row->bar > 0) {
-		printf(" at most %.2f: %s", row->bar, mid <= row->bar ? "yes" : "NO");
-		*missed = *missed || mid > row->bar;
-	}
-	putchar('\n');
-}
-
-static int print_all(struct bench *b, struct error *e)
-{
-	json_t *out = json_pack("{s:i,s:s,s:s,s:i,s:{}}", "schema", 1, "kernel", b->kernel.release, "accel", b->accel, "rounds",
-				(int)b->rounds, "figures");
-	bool table = !b->json || strcmp(b->json, "-") != 0, missed = false;
+	json_t *figures = json_object(),
+	       *out = json_pack("{s:i,s:i,s:o}", "schema", 1, "rounds", (int)a->o.rounds, "figures", figures);
+	bool table = !a->json || strcmp(a->json, "-") != 0, kept = true;
 	int rc = 0;
 
-	if (table)
-		printf("%-46s %9s %-3s %9s .. %s   (%u rounds, kernel %s, %s)\n", "", "median", "", "min", "max", b->rounds,
-		       b->kernel.release, b->accel);
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-		struct samples *s = (struct samples *)(void *)((char *)b + rows[i].offset);
-		double mid = median(s);
-
-		if (table)
-			put_row(&rows[i], s, &missed);
-		json_object_set_new(json_object_get(out, "figures"), rows[i].key,
-				    json_pack("{s:f,s:f,s:f,s:i,s:s}", "median", mid, "min", s->n ? s->v[0] : 0, "max",
-					      s->n ? s->v[s->n - 1] : 0, "n", (int)s->n, "unit", rows[i].unit));
-		if (rows[i].bar > 0) {
-			json_object_set_new(json_object_get(json_object_get(out, "figures"), rows[i].key), "at_most",
-					    json_real(rows[i].bar));
-			missed = missed || mid > rows[i].bar;
-		}
-	}
-	if (!table)
+	for (unsigned i = 0; rc == 0 && i < NUM_PARTS; i++)
+		if (!a->parts || a->parts & 1u << i)
+			rc = parts[i].measure(&a->o, figures, out, e);
+	if (rc == 0)
+		kept = bench_table(figures, !table);
+	if (rc == 0 && !table)
 		json_dumpf(out, stdout, JSON_INDENT(2) | JSON_SORT_KEYS);
-	else if (b->json)
-		rc = json_save(b->json, out, e);
+	else if (rc == 0 && a->json)
+		rc = json_save(a->json, out, e);
 	json_decref(out);
-	return rc < 0 ? rc : missed ? EXIT_FAILED : 0;
+	return rc < 0 ? rc : kept ? 0 : EXIT_FAILED;
 }
 
 int cmd_bench(int argc, char **argv)
@@ -502,27 +135,19 @@ int cmd_bench(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.doc = "Measures what the harness itself costs, in the guest.\vExit status 1 when a ratio is above its bar.",
+		.args_doc = "\n--compare OLD NEW",
+		.doc = "Measures what the harness itself costs, as ratios of two things side by side: guests against bare ones, "
+		       "agents "
+		       "against perftest, a suite against its longest case and its CPU time, the wire against a bridge."
+		       "\vExit status 1 when a ratio is beyond its bar or, with --compare, worse by more than a third.",
 	};
-	struct bench *b = calloc(1, sizeof *b);
+	struct arguments a = { .o = { .rounds = 5, .accel = "auto" } };
 	struct error e = { "" };
+	int rc;
 
-	if (!b)
-		return EXIT_ERROR;
-	b->rounds = 5;
-	b->accel = "auto";
-	command_parse(&argp, argc, argv, b);
-	int rc = prepare(b, &e);
-
-	for (unsigned i = 0; rc == 0 && i < b->rounds; i++) {
-		log_info("bench: round %u of %u", i + 1, b->rounds);
-		rc = one_round(b, &e);
-	}
-	if (rc == 0)
-		rc = print_all(b, &e);
+	command_parse(&argp, argc, argv, &a);
+	rc = a.compare ? compare(&a, &e) : measure(&a, &e);
 	if (rc < 0)
 		log_error("%s", e.text);
-	put_away(b);
-	free(b);
 	return rc < 0 ? EXIT_ERROR : rc;
 }

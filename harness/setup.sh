@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What `make setup` runs first: looks which packages are missing, says which and why, and installs them with
 # apt-get where that is allowed. Does nothing, and says nothing, when all are there.
+# usage: setup.sh [PACKAGE...]: these besides, for what only some want (perftest: `make bench`)
 set -u -o pipefail
 
 # package | what it is for
@@ -27,6 +28,8 @@ binutils|tells whether a kernel image can be booted directly
 xz-utils|unpacks the kernel
 zstd|unpacks newer kernels
 '
+
+for extra; do packages+="$extra|asked for"$'\n'; done
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
