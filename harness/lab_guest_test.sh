@@ -135,6 +135,7 @@ one_of_several() { # what-it-does
 		  - connect:
 		  - post: { at: a, op: SEND, size: 77, as: s }
 		  - expect: { of: s, wc: SUCCESS }
+		  - wait: 3s
 	END
 	cat >"$work/odd" <<-END
 		#!/bin/bash

@@ -23,9 +23,6 @@
 #define QD_BUILD QPDRILL_VERSION
 #endif
 
-/* Timers that are later than this say that the lanes asked too much of the machine: what went wrong then may be that. */
-#define LATE_NS (50 * NSEC_PER_MSEC)
-
 struct run {
 	const struct run_options *o;
 	const struct executor_ops *executor;
@@ -267,38 +264,14 @@ static bool is_good(const json_t *verdict)
 	return v == VERDICT_PASS || v == VERDICT_DEVIATION || v == VERDICT_SKIP;
 }
 
-/* What no late machine explains. */
-static bool has_plain_failure(const json_t *verdict)
-{
-	static const char *const checks[] = { "kernel", "ledger", "cause-first", "payload", "residue" };
-	const json_t *finding;
-	size_t i;
-
-	json_array_foreach(json_object_get(verdict, "findings"), i, finding)
-		for (size_t k = 0; k < sizeof(checks) / sizeof(*checks); k++)
-			if (json_has(finding, "severity", "fail") && json_has(finding, "check", checks[k]))
-				return true;
-	return false;
-}
-
-/* A measurement, and not the device, may have failed: true when the case is to run once more, with the machine for itself. */
+/* True when it does not count, and the case is to run once more with the machine for itself. */
 static bool is_void(struct run *r, size_t index, const struct executor_end *end, const json_t *verdict)
 {
-	struct run_case *c = &r->cases.cases[r->entry_case[index]];
-	char late[64], why[400];
-	uint64_t ns;
+	char why[400];
 
-	if (is_good(verdict) || !end->beside || c->again || has_plain_failure(verdict))
+	if (is_good(verdict) || !end->beside || r->cases.cases[r->entry_case[index]].again ||
+	    !run_void(verdict, r->entries[index].dir, why, sizeof(why)))
 		return false;
-	ns = run_lateness(r->entries[index].dir);
-	if (ns <= LATE_NS)
-		return false;
-	if (ns == UINT64_MAX)
-		snprintf(late, sizeof(late), "nothing was measured");
-	else
-		snprintf(late, sizeof(late), "timers were up to %llu ms late", (unsigned long long)(ns / NSEC_PER_MSEC));
-	snprintf(why, sizeof(why), "%s beside others, where %s: %s", verdict_names[verdict_of(verdict)], late,
-		 text_or(verdict, "headline", ""));
 	run_again(r, index, end, SCHEDULE_ALONE, why);
 	return true;
 }

@@ -6,6 +6,10 @@
 #include <string.h>
 
 #include "json.h"
+#include "units.h"
+
+/* Timers that are later than this say that the lanes asked too much of the machine: what went wrong then may be that. */
+#define LATE_NS (50 * NSEC_PER_MSEC)
 
 static char *key_of(int boot, char buf[16])
 {
@@ -56,4 +60,32 @@ bool run_trouble_left(const json_t *troubles, struct error *e)
 		return true;
 	}
 	return false;
+}
+
+/* No lateness of a machine makes these. */
+static bool stands(const json_t *verdict)
+{
+	static const char *const checks[] = { "kernel", "payload", "ledger", "cause-first", "residue" };
+	const json_t *finding;
+	size_t i;
+
+	json_array_foreach(json_object_get(verdict, "findings"), i, finding)
+		for (size_t k = 0; k < sizeof(checks) / sizeof(*checks); k++)
+			if (json_has(finding, "severity", "fail") && json_has(finding, "check", checks[k]))
+				return true;
+	return false;
+}
+
+bool run_void(const json_t *verdict, const char *case_dir, char *why, size_t size)
+{
+	uint64_t ns = stands(verdict) ? 0 : run_lateness(case_dir);
+	char late[64] = "nothing was measured";
+
+	if (ns <= LATE_NS)
+		return false;
+	if (ns != UINT64_MAX)
+		snprintf(late, sizeof(late), "timers were up to %llu ms late", (unsigned long long)(ns / NSEC_PER_MSEC));
+	snprintf(why, size, "%s beside others, where %s: %s", json_str(verdict, "verdict"), late,
+		 json_str(verdict, "headline") ? json_str(verdict, "headline") : "");
+	return true;
 }
