@@ -95,11 +95,13 @@ void wire_chain_changed(struct wire_chain *c)
 	}
 	memset(c->recent, 0, sizeof c->recent);
 	c->fuse = UINT64_MAX;
+	c->syndromes = false;
 	for (unsigned i = 0; i < c->n; i++) {
 		struct wire_rule *r = c->rules[i];
 		const struct wire_match *m = &r->match;
 		uint64_t misses = wire_match_misses(m);
 
+		c->syndromes = c->syndromes || m->syndromes_set;
 		r->counted = !r->spent && !r->action.ops->seen && misses >= NEAR;
 		if (r->counted && misses < c->fuse)
 			c->fuse = misses;
@@ -203,10 +205,10 @@ static struct wire_kind *find_kind(struct wire_chain *c, struct wire_kinds *ks, 
 }
 
 /* pair and agent are known to be short enough */
-static uint64_t key_of(const struct wire_look *look)
+static uint64_t key_of(const struct wire_chain *c, const struct wire_look *look)
 {
-	return (uint64_t)look->pair << (NAMES_BITS + 16) | (uint64_t)look->agent << 16 | (unsigned)look->opcode << 8 |
-	       (unsigned)look->class << 1 | !!look->transmission;
+	return (uint64_t)(c->syndromes ? look->syndrome : 0) << 56 | (uint64_t)look->pair << (NAMES_BITS + 16) |
+	       (uint64_t)look->agent << 16 | (unsigned)look->opcode << 8 | (unsigned)look->class << 1 | !!look->transmission;
 }
 
 static struct wire_kinds *find_kinds(struct wire_chain *c, uint64_t key)
@@ -234,7 +236,7 @@ struct wire_kind *wire_chain_kind(struct wire_chain *c, const struct wire_look *
 		return NULL;
 	if (!c->fuse)
 		wire_chain_changed(c);
-	struct wire_kinds *ks = find_kinds(c, key_of(look));
+	struct wire_kinds *ks = find_kinds(c, key_of(c, look));
 
 	if (!ks)
 		return NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules of the wire in their order, and what spares most packets most of them. Packets of one kind (same sender, class and
- * opcode; PSN, size and transmission within the same bounds) get the same answer from every rule but the few that have to be asked:
- * those that mean them, and those that watch or are about to match by their count. Which these are is found out once for each kind;
- * for the others only the packets are counted, and wire_chain_count() tells them how many they have refused. What is decided and
- * what is counted is the same as if every rule were asked about every packet.
+ * The rules of the wire in their order, and what spares most packets most of them. Packets of one kind (same sender, class,
+ * opcode and, where a rule asks for it, syndrome; PSN, size and transmission within the same bounds) get the same answer from every
+ * rule but the few that have to be asked: those that mean them, and those that watch or are about to match by their count. Which
+ * these are is found out once for each kind; for the others only the packets are counted, and wire_chain_count() tells them how
+ * many they have refused. What is decided and what is counted is the same as if every rule were asked about every packet.
  */
 #ifndef QD_WIRE_CHAIN_H
 #define QD_WIRE_CHAIN_H
@@ -39,8 +39,9 @@ struct wire_kinds {
 struct wire_chain {
 	struct wire_rule **rules;
 	unsigned n, room;
-	bool plain;    /* every rule is asked about every packet: for comparison */
-	uint64_t fuse; /* so many packets may come before a rule that is not asked, because of its count, might match */
+	bool syndromes; /* some rule looks at them */
+	bool plain;     /* every rule is asked about every packet: for comparison */
+	uint64_t fuse;  /* so many packets may come before a rule that is not asked, because of its count, might match */
 	struct wire_kinds *kinds, *recent[WIRE_KINDS_RECENT];
 };
 

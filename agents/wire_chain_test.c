@@ -77,6 +77,7 @@ static const char *const pairs[] = { "\"p\"", "\"q\"", "[\"p\",\"q\"]", "\"nobod
 static const char *const classes[] = { "\"request\"", "\"ack\"",          "\"nak\"", "[\"ack\",\"nak\",\"rnr_nak\"]",
 				       "\"cnp\"",     "\"read_response\"" };
 static const char *const opcodes[] = { "\"RC_SEND_ONLY\"", "\"RC_ACKNOWLEDGE\"", "[\"RC_RDMA_WRITE_ONLY\",\"RC_SEND_ONLY\"]" };
+static const char *const syndromes[] = { "\"ACK\"", "96", "[\"RNR_NAK\",\"NAK_PSN\"]", "\"NAK_OP\"" };
 static const char *const sizes[] = { "64", "{\"op\":\">\",\"value\":10}", "{\"op\":\"range\",\"min\":1,\"max\":100}" };
 static const char *const psns[] = {
 	"%u",  "-%u", "{\"op\":\">=\",\"value\":%u}", "{\"op\":\"range\",\"min\":5,\"max\":12}", "{\"op\":\"<\",\"value\":%u}",
@@ -115,6 +116,7 @@ static const struct {
 	{ "pair", pairs, sizeof pairs / sizeof *pairs, 5 },
 	{ "class", classes, sizeof classes / sizeof *classes, 3 },
 	{ "opcode", opcodes, sizeof opcodes / sizeof *opcodes, 6 },
+	{ "syndrome", syndromes, sizeof syndromes / sizeof *syndromes, 8 },
 	{ "size", sizes, sizeof sizes / sizeof *sizes, 8 },
 	{ "psn", psns, sizeof psns / sizeof *psns, 2 },
 	{ "transmission", transmissions, sizeof transmissions / sizeof *transmissions, 5 },
@@ -158,11 +160,11 @@ static size_t random_frame(unsigned from, int64_t *psn, uint8_t *frame)
 {
 	static const char *const kinds[] = { "RC_SEND_ONLY", "RC_RDMA_WRITE_ONLY", "RC_ACKNOWLEDGE", "RC_RDMA_READ_RESPONSE_ONLY",
 					     "CNP",          "RC_SEND_ONLY" };
-	static const uint8_t syndromes[] = { 0x1f, 0x1f, 0x60, 0x2e };
+	static const uint8_t aeths[] = { 0x1f, 0x1f, 0x60, 0x2e };
 	const char *opcode = kinds[below(sizeof kinds / sizeof *kinds)];
 	bool payload = packet_opcode_by_name(opcode)->payload;
 	int64_t at = below(5) ? (*psn)++ : *psn - (int64_t)below(4);
-	size_t len = test_packet(from, opcode, at, syndromes[below(4)], payload ? below(3) * 64 : 0, frame);
+	size_t len = test_packet(from, opcode, at, aeths[below(4)], payload ? below(3) * 64 : 0, frame);
 	struct packet p;
 
 	packet_decode(frame, len, &p);

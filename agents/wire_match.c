@@ -8,15 +8,11 @@
 #define ALL_CLASSES ((1u << NUM_PACKET_CLASSES) - 1)
 
 const char *const wire_refusal_names[NUM_WIRE_REFUSALS] = {
-	[WIRE_MATCHED] = "matched",
-	[WIRE_WRONG_CLASS] = "class",
-	[WIRE_WRONG_FROM] = "from",
-	[WIRE_WRONG_PAIR] = "pair",
-	[WIRE_WRONG_OPCODE] = "opcode",
-	[WIRE_WRONG_SIZE] = "size",
-	[WIRE_UNKNOWN_CONNECTION] = "unknown_connection",
-	[WIRE_WRONG_PSN] = "psn",
-	[WIRE_WRONG_TRANSMISSION] = "transmission",
+	[WIRE_MATCHED] = "matched",     [WIRE_WRONG_CLASS] = "class",
+	[WIRE_WRONG_FROM] = "from",     [WIRE_WRONG_PAIR] = "pair",
+	[WIRE_WRONG_OPCODE] = "opcode", [WIRE_WRONG_SYNDROME] = "syndrome",
+	[WIRE_WRONG_SIZE] = "size",     [WIRE_UNKNOWN_CONNECTION] = "unknown_connection",
+	[WIRE_WRONG_PSN] = "psn",       [WIRE_WRONG_TRANSMISSION] = "transmission",
 	[WIRE_WRONG_NTH] = "nth",
 };
 
@@ -26,6 +22,7 @@ const char *const wire_refusal_texts[NUM_WIRE_REFUSALS] = {
 	[WIRE_WRONG_FROM] = "from another end",
 	[WIRE_WRONG_PAIR] = "of another pair",
 	[WIRE_WRONG_OPCODE] = "with another opcode",
+	[WIRE_WRONG_SYNDROME] = "with another syndrome, or none",
 	[WIRE_WRONG_SIZE] = "of another size",
 	[WIRE_UNKNOWN_CONNECTION] = "of no known connection, so without a relative PSN",
 	[WIRE_WRONG_PSN] = "with another PSN",
@@ -102,6 +99,38 @@ static int add_opcode(const char *text, void *user)
 	return 0;
 }
 
+static int add_syndrome(const json_t *value, struct parse *parse)
+{
+	const struct packet_syndrome *known = json_is_string(value) ? packet_syndrome_by_name(json_string_value(value)) : NULL;
+	json_int_t first = known                    ? known->first
+			   : json_is_integer(value) ? json_integer_value(value)
+						    : -1,
+		   last = known ? known->last : first;
+
+	if (first < 0 || last > UINT8_MAX)
+		return -EINVAL;
+	for (json_int_t s = first; s <= last; s++)
+		parse->m->syndromes[s / 32] |= 1u << s % 32;
+	parse->m->syndromes_set = true;
+	return 0;
+}
+
+static int read_syndromes(const json_t *value, struct parse *parse, struct error *e)
+{
+	const json_t *item;
+	size_t i;
+
+	if (!json_is_array(value) && !add_syndrome(value, parse))
+		return 0;
+	if (!json_array_size(value))
+		return error_set(e, -EINVAL, "`syndrome` is a name, a number to 255, or a list of these");
+	json_array_foreach((json_t *)value, i, item) {
+		if (add_syndrome(item, parse))
+			return error_set(e, -EINVAL, "`syndrome`: number %zu is not one it knows", i + 1);
+	}
+	return 0;
+}
+
 /* "a" (this agent, or port, in any pair) or "p.a". */
 static int add_from(const char *text, void *user)
 {
@@ -148,6 +177,8 @@ static int read_key(const char *key, const json_t *value, struct parse *parse, s
 	}
 	if (!strcmp(key, "opcode"))
 		return each_name(key, value, add_opcode, parse, e);
+	if (!strcmp(key, "syndrome"))
+		return read_syndromes(value, parse, e);
 	if (!strcmp(key, "size"))
 		return read_range(key, value, 0, &m->size, e);
 	if (!strcmp(key, "psn"))
@@ -186,8 +217,8 @@ int wire_match_parse(const json_t *match, struct wire_names *names, struct wire_
 
 bool wire_match_is_empty(const struct wire_match *m)
 {
-	return m->classes == ALL_CLASSES && !m->opcodes_set && !m->n_from && !m->n_pairs && !m->size.set && !m->psn.set &&
-	       !m->transmission.set && !m->nth.set && !m->every;
+	return m->classes == ALL_CLASSES && !m->opcodes_set && !m->syndromes_set && !m->n_from && !m->n_pairs && !m->size.set &&
+	       !m->psn.set && !m->transmission.set && !m->nth.set && !m->every;
 }
 
 static bool in_range(const struct wire_range *r, int64_t v)
@@ -225,6 +256,8 @@ enum wire_refusal wire_match_sender(const struct wire_match *m, const struct wir
 		return WIRE_WRONG_PAIR;
 	if (m->opcodes_set && !(m->opcodes[look->opcode / 32] & 1u << look->opcode % 32))
 		return WIRE_WRONG_OPCODE;
+	if (m->syndromes_set && (!look->aeth || !(m->syndromes[look->syndrome / 32] & 1u << look->syndrome % 32)))
+		return WIRE_WRONG_SYNDROME;
 	return WIRE_MATCHED;
 }
 

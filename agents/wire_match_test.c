@@ -25,6 +25,10 @@ static void test_refused(void)
 		{ "{\"class\":[]}", "a name or a list" },
 		{ "{\"class\":[\"ack\",\"acks\"]}", "number 2" },
 		{ "{\"opcode\":\"SEND\"}", "there is no \"SEND\"" },
+		{ "{\"syndrome\":\"NAK_FOO\"}", "`syndrome` is a name" },
+		{ "{\"syndrome\":256}", "`syndrome` is a name" },
+		{ "{\"syndrome\":[]}", "`syndrome` is a name" },
+		{ "{\"syndrome\":[\"NAK_PSN\",-1]}", "number 2" },
 		{ "{\"psn\":\"2\"}", "a number or a range" },
 		{ "{\"psn\":{\"op\":\"range\"}}", "a number or a range" },
 		{ "{\"nth\":0}", "can never be" },
@@ -109,6 +113,43 @@ static void test_each_key(void)
 	}
 }
 
+static void test_syndrome(void)
+{
+	static const struct {
+		const char *json;
+		int syndrome; /* -1: no AETH */
+		enum wire_refusal want;
+	} rows[] = {
+		{ "{\"syndrome\":\"NAK_PSN\"}", 0x60, WIRE_MATCHED },
+		{ "{\"syndrome\":\"NAK_PSN\"}", 0x61, WIRE_WRONG_SYNDROME },
+		{ "{\"syndrome\":\"ACK\"}", 0x00, WIRE_MATCHED },
+		{ "{\"syndrome\":\"ACK\"}", 0x1f, WIRE_MATCHED },
+		{ "{\"syndrome\":\"ACK\"}", 0x20, WIRE_WRONG_SYNDROME },
+		{ "{\"syndrome\":\"ACK\"}", -1, WIRE_WRONG_SYNDROME },
+		{ "{\"syndrome\":\"RNR_NAK\"}", 0x3f, WIRE_MATCHED },
+		{ "{\"syndrome\":0}", -1, WIRE_WRONG_SYNDROME },
+		{ "{\"syndrome\":255}", 0xff, WIRE_MATCHED },
+		{ "{\"syndrome\":[\"NAK_OP\",\"NAK_INV_RD_REQ\",127]}", 0x7f, WIRE_MATCHED },
+		{ "{\"syndrome\":[\"NAK_OP\",\"NAK_INV_RD_REQ\"]}", 0x64, WIRE_MATCHED },
+		{ "{\"syndrome\":[\"NAK_OP\",\"NAK_INV_RD_REQ\"]}", 0x62, WIRE_WRONG_SYNDROME },
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct wire_names names = { 0 };
+		struct wire_match m;
+		struct error e = { "" };
+		struct wire_look look = { .class = PACKET_CLASS_ACK, .aeth = rows[i].syndrome >= 0 };
+
+		look.syndrome = look.aeth ? (uint8_t)rows[i].syndrome : 0;
+		ROW_ASSERT(parse(rows[i].json, &names, &m, &e) == 0, "%s: %s", rows[i].json, e.text);
+		enum wire_refusal seen = wire_match_try(&m, &look);
+
+		ROW_ASSERT(seen == rows[i].want && m.refused[seen] == 1, "%s, 0x%02x: %s", rows[i].json, (unsigned)look.syndrome,
+			   wire_refusal_names[seen]);
+		ROW_ASSERT(!wire_match_is_empty(&m), "%s", rows[i].json);
+		wire_names_release(&names);
+	}
+}
+
 static void test_counts(void)
 {
 	static const struct {
@@ -149,6 +190,7 @@ static void test_stranger(void)
 static const struct test_case cases[] = {
 	{ "what is wrong in a match is named", test_refused },
 	{ "each key matches and refuses", test_each_key },
+	{ "a syndrome by name and by number", test_syndrome },
 	{ "the n-th and every k-th", test_counts },
 	{ "a PSN is asked of a packet without a connection", test_stranger },
 };

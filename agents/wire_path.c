@@ -167,6 +167,8 @@ static struct wire_look look_at(const struct wire_path *w, const struct wire_ite
 	return (struct wire_look){
 		.class = it->a.p.class,
 		.opcode = it->a.p.opcode,
+		.syndrome = it->a.p.syndrome,
+		.aeth = it->a.p.ext[PACKET_AETH] != 0,
 		.pair = conn ? conn->pair : 0,
 		.agent = conn ? conn->end[it->place.from].agent : w->port_names[it->a.port],
 		.size = it->a.p.payload_bytes,

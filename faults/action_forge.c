@@ -21,14 +21,14 @@ static const struct kind {
 	const char *name, *opcode;
 	uint8_t syndrome;
 } kinds[] = {
-	{ "ACK", "RC_ACKNOWLEDGE", 0x1f },
-	{ "NAK_PSN", "RC_ACKNOWLEDGE", 0x60 },
-	{ "NAK_INV_REQ", "RC_ACKNOWLEDGE", 0x61 },
-	{ "NAK_ACCESS", "RC_ACKNOWLEDGE", 0x62 },
-	{ "NAK_OP", "RC_ACKNOWLEDGE", 0x63 },
-	{ "NAK_INV_RD_REQ", "RC_ACKNOWLEDGE", 0x64 },
-	{ "RNR_NAK", "RC_ACKNOWLEDGE", 0x20 },
-	{ "READ_RESPONSE", "RC_RDMA_READ_RESPONSE_ONLY", 0x1f },
+	{ "ACK", "RC_ACKNOWLEDGE", AETH_ACK },
+	{ "NAK_PSN", "RC_ACKNOWLEDGE", AETH_NAK_PSN },
+	{ "NAK_INV_REQ", "RC_ACKNOWLEDGE", AETH_NAK_INV_REQ },
+	{ "NAK_ACCESS", "RC_ACKNOWLEDGE", AETH_NAK_ACCESS },
+	{ "NAK_OP", "RC_ACKNOWLEDGE", AETH_NAK_OP },
+	{ "NAK_INV_RD_REQ", "RC_ACKNOWLEDGE", AETH_NAK_INV_RD_REQ },
+	{ "RNR_NAK", "RC_ACKNOWLEDGE", AETH_RNR_NAK },
+	{ "READ_RESPONSE", "RC_RDMA_READ_RESPONSE_ONLY", AETH_ACK },
 	{ "CNP", "CNP", 0 },
 };
 
@@ -133,7 +133,7 @@ static int read_forge(const json_t *map, struct forge *f, struct error *e)
 	    read_int(map, "syndrome", 255, f->syndrome, &syndrome, e) || read_int(map, "timer", 31, 0, &timer, e) ||
 	    read_int(map, "msn", 0xffffff, 0, &msn, e) || read_int(map, "size", READ_MAX, 0, &size, e))
 		return -EINVAL;
-	if (json_object_get(map, "timer") && f->syndrome != 0x20)
+	if (json_object_get(map, "timer") && f->syndrome != AETH_RNR_NAK)
 		return error_set(e, -EINVAL, "only an RNR_NAK has a `timer`");
 	if (size && !packet_opcode_find(f->opcode)->payload)
 		return error_set(e, -EINVAL, "only a READ_RESPONSE has a `size`");

@@ -17,7 +17,8 @@ static const char *actions[MAX_ACTIONS + 1];
 static struct fault_param params[MAX_PARAMS + 1] = {
 	{ .name = "match",
 	  .type = FAULT_PARAM_MAP,
-	  .help = "which packets: from, pair, class, opcode, size, psn, nth, transmission, every; without it all of them" },
+	  .help = "which packets: from, pair, class, opcode, syndrome, size, psn, nth, transmission, every; without it all of "
+		  "them" },
 	{ .name = "action", .type = FAULT_PARAM_ENUM, .required = true, .values = actions, .help = "what is done to them" },
 	{ .name = "times", .type = FAULT_PARAM_INT, .min = 1, .max = 1000000, .unit = "packets", .help = "how many at most" },
 };

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "json.h"
+#include "packet.h"
 
 /* A number, or a range as the case document has it: both ends included. False when it names what is not known yet. */
 static bool range_of(const struct model *m, const json_t *value, int64_t *ret_min, int64_t *ret_max)
@@ -37,6 +38,20 @@ static bool range_of(const struct model *m, const json_t *value, int64_t *ret_mi
 static bool has_name(const json_t *names, const char *name)
 {
 	return !names || (json_is_string(names) ? !strcmp(json_string_value(names), name) : json_array_has(names, name));
+}
+
+/* A name, a number, or a list of them. */
+static bool has_syndrome(const json_t *meant, int syndrome)
+{
+	const struct packet_syndrome *known = json_is_string(meant) ? packet_syndrome_by_name(json_string_value(meant)) : NULL;
+	const json_t *item;
+	bool has = !meant || (known && syndrome >= known->first && syndrome <= known->last) ||
+		   (json_is_integer(meant) && json_integer_value(meant) == syndrome);
+	size_t i;
+
+	json_array_foreach((json_t *)meant, i, item)
+		has = has || has_syndrome(item, syndrome);
+	return has;
 }
 
 /* "p.a", "p.a@1", or an agent alone: any pair's. An end without a life means that of now. */
@@ -89,8 +104,10 @@ static int64_t fitting(const struct model *m, const struct m_packet *p, const js
 
 	*ret_first = first;
 	if (p->late || !has_name(json_object_get(match, "class"), p->class_) ||
-	    !has_name(json_object_get(match, "opcode"), p->opcode) || !ends_fit(m, p, match, g->life) || p->size < g->size[0] ||
-	    p->size > g->size[1] || p->transmission < g->transmission[0] || p->transmission > g->transmission[1])
+	    !has_name(json_object_get(match, "opcode"), p->opcode) ||
+	    !has_syndrome(json_object_get(match, "syndrome"), p->syndrome) || !ends_fit(m, p, match, g->life) ||
+	    p->size < g->size[0] || p->size > g->size[1] || p->transmission < g->transmission[0] ||
+	    p->transmission > g->transmission[1])
 		return 0;
 	if (!json_object_get(match, "psn"))
 		return p->count;

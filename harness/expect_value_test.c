@@ -168,6 +168,12 @@ static void test_packets(void)
 		{ "{'from':['a'],'nth':{'op':'range','min':2,'max':4}}", "{'op':'==','value':3}", EXPECT_MET },
 		{ "{'pair':['p']}", "{'op':'==','value':8}", EXPECT_MET },
 		{ "{'pair':['q']}", "{'op':'<=','value':0}", EXPECT_MET },
+		{ "{'class':['ack','request'],'opcode':['RC_ACKNOWLEDGE','RC_SEND_ONLY']}", "{'op':'==','value':3}", EXPECT_MET },
+		{ "{'syndrome':'NAK_PSN'}", "{'op':'==','value':0}", EXPECT_MET },
+		{ "{'syndrome':'ACK'}", "{'op':'==','value':1}", EXPECT_MET },
+		{ "{'syndrome':31}", "{'op':'==','value':1}", EXPECT_MET },
+		{ "{'syndrome':30}", "{'op':'==','value':1}", EXPECT_PENDING },
+		{ "{'syndrome':['NAK_PSN',31]}", "{'op':'==','value':1}", EXPECT_MET },
 		{ "{'from':['p.a@1'],'psn':0}", "{'op':'==','value':1}", EXPECT_MET },
 	};
 	struct world w;
@@ -189,7 +195,7 @@ static void test_packets(void)
 	packet(&w, "'obj':'p.a','from':'a','life':2,'class':'request','opcode':'RC_SEND_ONLY','size':64,'psn':0,'transmission':3,'"
 		   "count':1,'late':true");
 	packet(&w, "'obj':'p.b','from':'b','life':2,'class':'ack','opcode':'RC_ACKNOWLEDGE','size':0,'psn':4,'transmission':1,'"
-		   "count':1");
+		   "count':1,'syndrome':31");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		enum expect_state state;
 

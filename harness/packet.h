@@ -71,6 +71,23 @@ extern const struct packet_opcode packet_opcodes[];
 extern const size_t packet_n_opcodes;
 const struct packet_opcode *packet_opcode_find(uint8_t value);       /* NULL: unknown */
 const struct packet_opcode *packet_opcode_by_name(const char *name); /* with or without "IBV_OPCODE_" */
+extern const char *packet_opcode_names[];                            /* NULL at their end */
+
+/* What the first byte of an AETH says. */
+enum {
+	AETH_ACK = 0x1f, /* without a limit of credits */
+	AETH_RNR_NAK = 0x20,
+	AETH_NAK_PSN = 0x60,
+	AETH_NAK_INV_REQ,
+	AETH_NAK_ACCESS,
+	AETH_NAK_OP,
+	AETH_NAK_INV_RD_REQ,
+};
+struct packet_syndrome {
+	uint8_t first, last; /* the low bits of an ACK are credits, those of an RNR NAK a timer */
+};
+extern const char *const packet_syndrome_names[]; /* NULL at their end: "ACK", "NAK_PSN" */
+const struct packet_syndrome *packet_syndrome_by_name(const char *name);
 
 /* A frame as decoded. Offsets count from the frame's first byte; 0 means not there. */
 struct packet {

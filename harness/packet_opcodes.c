@@ -67,13 +67,37 @@ const struct packet_opcode packet_opcodes[] = {
 };
 const size_t packet_n_opcodes = sizeof packet_opcodes / sizeof packet_opcodes[0];
 
+const char *packet_opcode_names[sizeof packet_opcodes / sizeof packet_opcodes[0] + 1];
+
+const char *const packet_syndrome_names[] = { "ACK",        "RNR_NAK", "NAK_PSN",        "NAK_INV_REQ",
+					      "NAK_ACCESS", "NAK_OP",  "NAK_INV_RD_REQ", NULL };
+static const struct packet_syndrome syndromes[] = {
+	{ 0x00, AETH_ACK },
+	{ AETH_RNR_NAK, 0x3f },
+	{ AETH_NAK_PSN, AETH_NAK_PSN },
+	{ AETH_NAK_INV_REQ, AETH_NAK_INV_REQ },
+	{ AETH_NAK_ACCESS, AETH_NAK_ACCESS },
+	{ AETH_NAK_OP, AETH_NAK_OP },
+	{ AETH_NAK_INV_RD_REQ, AETH_NAK_INV_RD_REQ },
+};
+
+const struct packet_syndrome *packet_syndrome_by_name(const char *name)
+{
+	for (size_t i = 0; packet_syndrome_names[i]; i++)
+		if (!strcmp(packet_syndrome_names[i], name))
+			return &syndromes[i];
+	return NULL;
+}
+
 /* Opcode -> row + 1, so that one look-up per packet costs one load. */
 static uint8_t row_of[256];
 
 __attribute__((constructor)) static void index_opcodes(void)
 {
-	for (size_t i = 0; i < packet_n_opcodes; i++)
+	for (size_t i = 0; i < packet_n_opcodes; i++) {
 		row_of[packet_opcodes[i].value] = (uint8_t)(i + 1);
+		packet_opcode_names[i] = packet_opcodes[i].name;
+	}
 }
 
 const struct packet_opcode *packet_opcode_find(uint8_t value)

@@ -55,10 +55,22 @@ static size_t words_count(const char *const *words)
 	return n;
 }
 
+void match_is_present(struct loader *l, const struct ynode *map, void *out)
+{
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach(json_object_get(out, "from"), i, item) {
+		if (strchr(json_string_value(item), '@'))
+			complain(l, ynode_get(map, "from"), "`packets` of an `expect` speaks of former lives",
+				 "`%s`: an earlier life cannot act any more", json_string_value(item));
+	}
+}
+
 static json_t *param_parse(struct loader *l, struct ynode *n, const struct fault_param *p)
 {
 	struct gkey k = { .name = p->name, .min = p->min, .max = p->max, .words = p->values, .help = p->help };
-	static const struct gmap match = { .what = "`match`", .keys = grammar_match };
+	static const struct gmap match = { .what = "`match`", .keys = grammar_match, .check = match_is_present };
 
 	switch (p->type) {
 	case FAULT_PARAM_END:

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "attr.h"
+#include "packet.h"
 #include "scenario_loader.h"
 #include "units.h"
 
@@ -307,14 +308,17 @@ static const struct gkey exchange_keys[] = {
 };
 
 const struct gkey grammar_match[] = {
-	{ "from", G_END, G_SEVERAL, .help = "the end that sent it" },
+	{ "from", G_ENDS, G_SEVERAL | G_LIVES, .help = "the end that sent it, or several" },
 	{ "pair", G_PAIRS, 0, .help = "packets of these pairs" },
-	{ "class", G_WORD, 0, .words = classes, .help = "kind of packet" },
-	{ "opcode", G_TEXT, 0, .help = "IBV_OPCODE_ name without prefix, RC_SEND_ONLY" },
+	{ "class", G_SOME, 0, .words = classes, .help = "kind of packet; one or a list" },
+	{ "opcode", G_SOME, 0, .words = packet_opcode_names,
+	  .help = "IBV_OPCODE_ name without prefix, RC_SEND_ONLY; one or a list" },
+	{ "syndrome", G_SOME, G_NO_REF, .words = packet_syndrome_names, .max = 255,
+	  .help = "what its AETH says: `NAK_PSN`, `RNR_NAK`, a number, or a list of these" },
 	{ "size", G_RANGE, 0, .max = MAX_SIZE, .help = "bytes of payload" },
 	{ "psn", G_RANGE, 0, .max = 0xffffff, .help = "relative to the requester's first PSN; `2..`" },
-	{ "nth", G_RANGE, 0, .max = MAX_COUNT, .help = "the n-th that matches, from 1; `2..5`" },
-	{ "transmission", G_RANGE, 0, .max = MAX_COUNT, .help = "the n-th time that this PSN is sent, from 1" },
+	{ "nth", G_RANGE, 0, .min = 1, .max = MAX_COUNT, .help = "the n-th that matches, from 1; `2..5`" },
+	{ "transmission", G_RANGE, 0, .min = 1, .max = MAX_COUNT, .help = "the n-th time that this PSN is sent, from 1" },
 	{ "every", G_NUMBER, G_NO_REF, .min = 1, .max = MAX_COUNT, .help = "each n-th" },
 	{ .name = NULL },
 };

@@ -33,6 +33,7 @@ enum gtype {
 	G_NAMES,
 	G_WORD,  /* one of `words` or `names` */
 	G_WORDS, /* a list of them */
+	G_SOME,  /* one of `words` or a list of them, as written; with a `max` numbers up to it as well */
 	G_AGENT,
 	G_DEVICE,
 	G_END,     /* one end */

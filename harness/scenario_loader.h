@@ -88,6 +88,9 @@ void words_add_object(struct word_list *w, const json_t *object);
 const char *words_hint(const struct word_list *w, const char *text, char *buf, size_t size);
 #define HINT_SIZE 1024
 
+/* scenario_fault.c: of a packet match that is to act: it may name no former life. */
+void match_is_present(struct loader *l, const struct ynode *map, void *out);
+
 /* scenario_sweep.c */
 /* How many cases there are (1 without a sweep); 0 when the sweep is wrong. */
 size_t sweep_count(struct loader *l, struct ynode *sweep);

@@ -65,7 +65,8 @@ static json_t *in_range(struct loader *l, const struct ynode *n, const struct gk
 static void complain_number(struct loader *l, const struct ynode *n, const struct gkey *k)
 {
 	const char *wanted = k->type == G_SIZE ? "a size" : "a number";
-	const char *hint = k->type == G_SIZE     ? "`64`, `4KiB`, `2MiB`, `1GiB`"
+	const char *hint = k->type == G_RANGE    ? "`3`, `2..5`, `2..`"
+			   : k->type == G_SIZE   ? "`64`, `4KiB`, `2MiB`, `1GiB`"
 			   : k->flags & G_NO_REF ? "`64`, `0x40`"
 						 : "`64`, `0x40`, `a.max_send_wr + 1`";
 	uint64_t ignored;
@@ -167,13 +168,14 @@ json_t *parse_range(struct loader *l, struct ynode *n, const struct gkey *k)
 		return parse_number(
 			l, n,
 			&(struct gkey){
-				.name = k->name, .type = G_NUMBER, .flags = k->flags | G_NO_REF, .min = k->min, .max = k->max });
+				.name = k->name, .type = G_RANGE, .flags = k->flags | G_NO_REF, .min = k->min, .max = k->max });
 	if (read_u64(text, (size_t)(dots - text), &low) != A_NUMBER ||
 	    (dots[2] && read_u64(dots + 2, strlen(dots + 2), &high) != A_NUMBER)) {
 		complain(l, n, "`3`, `2..5`, `2..`", "`%s` is no range", text);
 		return NULL;
 	}
-	if (low > INT64_MAX || high > INT64_MAX || (k->max && ((int64_t)low > k->max || (int64_t)high > k->max))) {
+	if (low > INT64_MAX || high > INT64_MAX || (int64_t)low < k->min ||
+	    (k->max && ((int64_t)low > k->max || (int64_t)high > k->max))) {
 		complain(l, n, range_hint(k, hint, sizeof(hint)), "%s is out of range for `%s`", text, k->name);
 		return NULL;
 	}

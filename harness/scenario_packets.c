@@ -115,8 +115,9 @@ static void check_swept_match(struct loader *l, const struct ynode *map, void *o
 
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
 		if (json_object_get(out, refused[i]))
-			complain(l, ynode_get(map, refused[i])->key, "allowed: from, pair, class, opcode, size, psn",
+			complain(l, ynode_get(map, refused[i])->key, "allowed: from, pair, class, opcode, syndrome, size, psn",
 				 "packets are swept by direction, class and PSN: `%s` has no meaning here", refused[i]);
+	match_is_present(l, map, out);
 }
 
 static void check_swept_file(struct loader *l, const struct ynode *swept)

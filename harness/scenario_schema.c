@@ -244,6 +244,8 @@ static json_t *type_schema(const struct gkey *k)
 		return words_schema(k);
 	case G_WORDS:
 		return or_list(words_schema(k));
+	case G_SOME:
+		return or_list(k->max ? json_pack("{s:[o,o]}", "anyOf", integer(k), words_schema(k)) : words_schema(k));
 	case G_END:
 		return pattern(PATTERN_END "|" PATTERN_VAR);
 	case G_ENDS:

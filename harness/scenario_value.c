@@ -99,6 +99,18 @@ static json_t *parse_words(struct loader *l, struct ynode *n, const struct gkey 
 	return parse_list(l, n, k, "a name", parse_word);
 }
 
+static json_t *some_word(struct loader *l, struct ynode *n, const struct gkey *k)
+{
+	if (k->max && n->kind == YNODE_SCALAR && n->plain && (n->text[0] == '-' || (n->text[0] >= '0' && n->text[0] <= '9')))
+		return parse_number(l, n, k);
+	return parse_word(l, n, k);
+}
+
+static json_t *parse_some(struct loader *l, struct ynode *n, const struct gkey *k)
+{
+	return n->kind == YNODE_LIST ? parse_list(l, n, k, "a name", some_word) : some_word(l, n, k);
+}
+
 static json_t *parse_map(struct loader *l, struct ynode *n, const struct gkey *k)
 {
 	return map_parse(l, n, k->map);
@@ -132,7 +144,7 @@ static value_reader *const readers[NUM_GTYPES] = {
 	[G_OBJECT] = parse_object,     [G_OBJECTS] = parse_objects, [G_PLACE] = parse_place,     [G_WC] = parse_wc,
 	[G_EVENTS] = parse_events,     [G_ERRNOS] = parse_errnos,   [G_ATTRS] = parse_attrs,     [G_COUNTERS] = parse_counters,
 	[G_MAP] = parse_map,           [G_MAPS] = parse_maps,       [G_MAP_OF] = parse_map_of,   [G_ANY_MAP] = parse_any_map,
-	[G_CHAIN] = parse_chain,       [G_STEPS] = parse_steps,
+	[G_SOME] = parse_some,         [G_CHAIN] = parse_chain,     [G_STEPS] = parse_steps,
 };
 
 json_t *value_parse(struct loader *l, struct ynode *n, const struct gkey *k)

@@ -6,10 +6,9 @@
 
 #include "attr.h"
 #include "json.h"
+#include "packet.h"
 #include "plan.h"
 #include "units.h"
-
-#define AETH_NAK_SEQUENCE 0x60
 
 struct timing {
 	const struct m_comp *c;
@@ -129,7 +128,7 @@ static uint64_t prompted(const struct judge *j, const struct timing *t)
 			continue;
 		if (!strcmp(p->class_, "read_response"))
 			return turns;
-		n += !strcmp(p->class_, "nak") && p->syndrome == AETH_NAK_SEQUENCE;
+		n += !strcmp(p->class_, "nak") && p->syndrome == AETH_NAK_PSN;
 	}
 	return n < turns ? n : turns;
 }
