@@ -29,8 +29,8 @@ static void free_drain(struct wire_drain *d)
 	free(d);
 }
 
-/* The writer has come to its end, or its time has. */
-static void end_drain(struct wire_drain *d, uint64_t join_ns)
+/* The writer has come to its end, or its time has. 0 or what broke the writing. */
+static int end_drain(struct wire_drain *d, uint64_t join_ns)
 {
 	struct wire_serve *s = d->s;
 	struct wire_answer *answer = d->answer;
@@ -45,6 +45,7 @@ static void end_drain(struct wire_drain *d, uint64_t join_ns)
 	free_drain(d);
 	answer->waits--;
 	wire_serve_answer(s, answer);
+	return rc;
 }
 
 static int on_written(sd_event_source *source, int fd, uint32_t revents, void *user)
@@ -98,14 +99,9 @@ int wire_drain_all(struct wire_serve *s, uint64_t deadline_ns)
 	DL_FOREACH_SAFE(s->drains, d, next)
 	{
 		uint64_t now = now_ns();
-		int rc = wire_capture_close(d->capture, now < until_ns ? until_ns - now : 0);
+		int rc = end_drain(d, now < until_ns ? until_ns - now : 0);
 
 		broken = broken ? broken : rc;
-		if (!--d->answer->waits) {
-			json_decref(d->answer->message);
-			free(d->answer);
-		}
-		free_drain(d);
 	}
 	return broken;
 }

@@ -9,8 +9,6 @@
 #include "../harness/units.h"
 #include "wire_serve.h"
 
-#define LAST_WORDS_NS (NSEC_PER_SEC)
-
 /* The protocol moves away from stdin and stdout, as in every process of qpdrill: whatever prints does no harm. */
 static int move_stdio(int *ret_rfd, int *ret_wfd)
 {
@@ -80,7 +78,6 @@ int main(int argc, char **argv)
 	rc = wire_serve_run(serve);
 	if (rc < 0)
 		log_error("the event loop failed: %s", strerror(-rc));
-	wire_serve_flush(serve, LAST_WORDS_NS);
 	int broken = wire_serve_free(serve);
 
 	if (broken)

@@ -114,7 +114,6 @@ static inline void serve(int rfd, int wfd)
 		_exit(1);
 	int rc = wire_serve_run(s);
 
-	wire_serve_flush(s, NSEC_PER_SEC);
 	_exit(rc || wire_serve_free(s));
 }
 
@@ -213,7 +212,8 @@ static inline int child_status(pid_t pid)
 /* The wire's end of file, and its exit status. */
 static inline int end_wire(void)
 {
-	close(wire.to);
+	if (wire.to >= 0)
+		close(wire.to);
 	int status = child_status(wire.pid);
 
 	fclose(wire.lines);

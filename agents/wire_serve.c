@@ -542,6 +542,9 @@ int wire_serve_free(struct wire_serve *s)
 		return 0;
 	int drained = wire_drain_all(s, WIRE_CAPTURE_END_NS), rc = wire_capture_close(wire_serve_close(s), WIRE_CAPTURE_END_NS);
 
+	/* what waited for a capture is answered, also where the requests have come to their end meanwhile */
+	if (s->line)
+		line_flush(s->line, WIRE_LAST_WORDS_NS);
 	sd_event_source_disable_unref(s->timer);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
@@ -550,9 +553,4 @@ int wire_serve_free(struct wire_serve *s)
 	sd_event_unref(s->loop);
 	free(s);
 	return rc ? rc : drained;
-}
-
-void wire_serve_flush(struct wire_serve *s, unsigned long long deadline_ns)
-{
-	line_flush(s->line, deadline_ns);
 }

@@ -20,9 +20,8 @@ int wire_serve_new(sd_event *loop, int rfd, int wfd, struct wire_serve **ret, st
 /* Until the loop is told to exit; returns its exit code or a negative errno. The ports are waited for beside the loop: a turn of it
  * for each frame would be a good part of the time that a frame takes through the wire. */
 int wire_serve_run(struct wire_serve *s);
-/* Closes ports and capture; NULL is fine. Returns 0, or the first errno of a capture that could not be written. */
+/* Closes ports and capture, and says what is left to say, each within a bound; NULL is fine. Returns 0, or the first errno of a
+ * capture that could not be written. */
 int wire_serve_free(struct wire_serve *s);
-/* Writes what is queued: only before exit. */
-void wire_serve_flush(struct wire_serve *s, unsigned long long deadline_ns);
 
 #endif

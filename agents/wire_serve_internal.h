@@ -11,6 +11,7 @@
 #include "wire_path.h"
 #include "wire_serve.h"
 
+#define WIRE_LAST_WORDS_NS 1000000000ull
 #define WIRE_CAPTURE_END_NS (3ull * 1000000000) /* a capture that is longer about its end is broken */
 
 struct wire_port {
@@ -78,7 +79,7 @@ struct wire_capture *wire_serve_close(struct wire_serve *s);
  * A failure is put into `reply`, a part of the answer's message. */
 int wire_drain(struct wire_serve *s, struct wire_capture *c, uint64_t deadline_ns, struct wire_answer *answer, json_t *reply,
 	       struct error *e);
-/* Waits for all of them; their answers are dropped. 0 or the first failure. */
+/* Waits for all of them, and answers. 0 or the first failure. */
 int wire_drain_all(struct wire_serve *s, uint64_t deadline_ns);
 /* Sends and frees an answer that waits for nothing. */
 void wire_serve_answer(struct wire_serve *s, struct wire_answer *answer);
