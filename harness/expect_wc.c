@@ -13,12 +13,10 @@ static const struct m_comp *comp(const struct eval *v, const struct wc_group *g,
 
 static void group_add(struct eval *v, struct wc_group *g, size_t index)
 {
-	size_t *c = VEC_PUSH(&g->comps);
+	size_t *c = M_PUSH(v->m, &g->comps);
 
-	if (!c) {
-		v->m->err = -ENOMEM;
+	if (!c)
 		return;
-	}
 	*c = index;
 	g->units += v->m->comps.v[index].count;
 	if (v->m->comps.v[index].t_last > g->last_t)

@@ -93,14 +93,12 @@ static const json_t *find_step(const json_t *steps, int n)
 	return NULL;
 }
 
-static size_t inst_new(struct model *m, int step, const char *iter)
+size_t m_inst_new(struct model *m, int step, const char *iter)
 {
-	struct m_inst *in = VEC_PUSH(&m->insts);
+	struct m_inst *in = M_PUSH(m, &m->insts);
 
-	if (!in) {
-		m->err = -ENOMEM;
+	if (!in)
 		return 0;
-	}
 	*in = (struct m_inst){ .step = step,
 			       .iter = m_intern(m, iter),
 			       .begin_rec = M_NONE,
@@ -122,369 +120,8 @@ static size_t inst_of(struct model *m, const json_t *r)
 	for (size_t i = m->insts.n; i-- > 0;)
 		if (m->insts.v[i].step == step && !strcmp(m->insts.v[i].iter, iter))
 			return i;
-	return inst_new(m, step, iter);
+	return m_inst_new(m, step, iter);
 }
-
-static void on_step(struct model *m, const struct m_record *r)
-{
-	const char *phase = json_str(r->r, "phase");
-	struct m_inst *in;
-
-	if (!phase)
-		return;
-	if (!strcmp(phase, "begin")) {
-		const char *iter = json_str(r->r, "iter");
-		size_t i = r->inst;
-
-		if (m->insts.v[i].begin_rec != M_NONE)
-			i = inst_new(m, (int)json_int(r->r, "step", 0), iter ? iter : "");
-		in = &m->insts.v[i];
-		in->begin_t = r->t;
-		in->begin_rec = r->rec;
-		m->inst = i;
-		if (in->plan && json_str(in->plan, "do") && !strcmp(json_str(in->plan, "do"), "allow")) {
-			size_t *a = VEC_PUSH(&m->allows);
-
-			if (a)
-				*a = i;
-			else
-				m->err = -ENOMEM;
-		}
-		return;
-	}
-	in = &m->insts.v[r->inst];
-	in->end_t = r->t;
-	in->end_rec = r->rec;
-	in->outcome = m_intern(m, json_str(r->r, "outcome"));
-	in->text = m_intern(m, json_str(r->r, "text"));
-}
-
-static void remember_values(struct model *m, const char *obj, const json_t *values)
-{
-	json_t *have = json_object_get(m->values, obj);
-	const json_t *v;
-	const char *key;
-
-	if (!json_is_object(values))
-		return;
-	if (!have) {
-		have = json_object();
-		if (json_object_set_new(m->values, obj, have)) {
-			m->err = -ENOMEM;
-			return;
-		}
-	}
-	json_object_foreach((json_t *)values, key, v) {
-		if (!strcmp(key, "cap"))
-			json_object_update(have, (json_t *)v);
-		else
-			json_object_set(have, key, (json_t *)v);
-	}
-}
-
-static void on_hello(struct model *m, const struct m_record *r)
-{
-	const char *kernel = json_str(r->r, "kernel");
-
-	if (kernel)
-		m->kernel = m_intern(m, kernel);
-}
-
-static void on_clock(struct model *m, const struct m_record *r)
-{
-	uint64_t late = json_u64(r->r, "late_max_ns", 0), bound = json_u64(r->r, "bound_ns", 0);
-
-	if (json_bool(r->r, "witness", false) && late > m->late_max_ns)
-		m->late_max_ns = late;
-	if (bound > m->clock_bound_ns)
-		m->clock_bound_ns = bound;
-}
-
-static void on_verb(struct model *m, const struct m_record *r)
-{
-	const char *verb = json_str(r->r, "verb");
-	struct m_verb *v = VEC_PUSH(&m->verbs);
-	size_t qp = m_qp_find(m, r->obj, strlen(r->obj));
-
-	if (!v) {
-		m->err = -ENOMEM;
-		return;
-	}
-	*v = (struct m_verb){ .verb = m_intern(m, verb),
-			      .obj = m_intern(m, r->obj),
-			      .err = (int)json_int(r->r, "errno", 0),
-			      .inst = r->inst,
-			      .rec = r->rec,
-			      .t = r->t };
-	if (v->err || !verb)
-		return;
-	remember_values(m, v->obj, json_object_get(r->r, "ret"));
-	if (qp == M_NONE)
-		return;
-	if (!strcmp(verb, "ibv_destroy_qp") || !strcmp(verb, "rdma_destroy_qp")) {
-		m_qp_over(m, qp, r, "the QP was destroyed");
-		m->qps.v[qp].exists = false;
-		m->qps.v[qp].state = "";
-	} else if (!strcmp(verb, "ibv_create_qp") || !strcmp(verb, "ibv_create_qp_ex") || !strcmp(verb, "rdma_create_qp")) {
-		m_qp_new_life(m, qp, r->life, r, "the QP was created anew");
-		m->qps.v[qp].exists = true;
-		m->qps.v[qp].state = "RESET";
-		m->qps.v[qp].state_since = r->t;
-	}
-}
-
-static void on_state(struct model *m, const struct m_record *r)
-{
-	size_t i = m_qp_find(m, r->obj, strlen(r->obj));
-	const json_t *queried = json_object_get(r->r, "queried");
-	const char *new_ = json_str(r->r, "new"), *asked = json_str(r->r, "asked");
-	struct m_state *s;
-	struct m_qp *qp;
-
-	if (i == M_NONE)
-		return;
-	s = VEC_PUSH(&m->states);
-	if (!s) {
-		m->err = -ENOMEM;
-		return;
-	}
-	if (!new_)
-		new_ = json_str(queried, "state");
-	*s = (struct m_state){ .qp = i,
-			       .asked = m_intern(m, asked),
-			       .old = m_intern(m, json_str(r->r, "old")),
-			       .new_ = m_intern(m, new_),
-			       .by = m_intern(m, json_str(r->r, "by")),
-			       .err = (int)json_int(r->r, "errno", 0),
-			       .t = r->t,
-			       .inst = r->inst,
-			       .rec = r->rec };
-	qp = &m->qps.v[i];
-	if (!s->err && !strcmp(s->asked, "RESET"))
-		m_qp_over(m, i, r, "the QP went to RESET");
-	if (r->life > qp->life)
-		m_qp_new_life(m, i, r->life, r, "the QP went to RESET");
-	s->life = r->life ? r->life : qp->life;
-	if (*s->new_) {
-		if (strcmp(qp->state, s->new_))
-			qp->state_since = r->t;
-		qp->state = s->new_;
-		qp->state_t = r->t;
-		qp->state_rec = r->rec;
-	}
-	if (json_is_object(queried)) {
-		json_decref(qp->queried);
-		qp->queried = json_incref((json_t *)queried);
-		s->queried = json_incref((json_t *)queried);
-		remember_values(m, qp->name, queried);
-	}
-}
-
-static void on_event(struct model *m, const struct m_record *r)
-{
-	const char *kind = json_str(r->r, "kind"), *event = json_str(r->r, "event");
-	struct m_event *ev = VEC_PUSH(&m->events);
-
-	if (!ev) {
-		m->err = -ENOMEM;
-		return;
-	}
-	*ev = (struct m_event){ .obj = m_intern(m, r->obj),
-				.event = m_intern(m, event),
-				.agent = m_intern(m, r->agent),
-				.cm = kind && !strcmp(kind, "cm"),
-				.life = r->life,
-				.t = r->t,
-				.inst = r->inst,
-				.rec = r->rec };
-	if (!strcmp(ev->event, "CQ_ERR"))
-		m_cq_broken(m, ev->obj, r);
-	if (!strcmp(ev->event, "DEVICE_FATAL"))
-		m_agent_gone(m, r->agent, r, "the device died (DEVICE_FATAL)");
-}
-
-static void on_counter(struct model *m, const struct m_record *r)
-{
-	json_t *values = json_object_get(r->r, "values");
-
-	if (!json_is_object(values))
-		return;
-	if (!json_object_get(m->counter_base, r->obj))
-		json_object_set(m->counter_base, r->obj, values);
-	json_object_set(m->counter_now, r->obj, values);
-	json_object_set_new(m->counter_rec, r->obj, json_integer((json_int_t)r->rec));
-}
-
-static struct m_fault *fault_named(struct model *m, const char *as)
-{
-	for (size_t i = m->faults.n; i-- > 0;)
-		if (!strcmp(m->faults.v[i].as, as))
-			return &m->faults.v[i];
-	return NULL;
-}
-
-static void fault_inject(struct model *m, const struct m_record *r, const char *as)
-{
-	struct m_fault *f = VEC_PUSH(&m->faults);
-
-	if (!f) {
-		m->err = -ENOMEM;
-		return;
-	}
-	*f = (struct m_fault){ .as = m_intern(m, as),
-			       .name = m_intern(m, json_str(r->r, "name")),
-			       .detection = m_intern(m, json_str(r->r, "detection")),
-			       .blast = m_intern(m, json_str(r->r, "blast")),
-			       .rec_ref = json_incref((json_t *)r->r),
-			       .inject_t = r->t,
-			       .inst = r->inst,
-			       .rec = r->rec,
-			       .clear_rec = M_NONE,
-			       .injected = !json_int(r->r, "errno", 0) };
-	f->at = json_object_get(f->rec_ref, "at");
-	if (f->injected && !strncmp(f->name, "agent_", 6) && strcmp(f->name, "agent_frozen")) {
-		const char *agent = json_str(find_step(json_object_get(m->plan, "steps"), m->insts.v[r->inst].step), "agent");
-		const json_t *step = m->insts.v[r->inst].plan;
-
-		if (!agent)
-			agent = json_str(json_object_get(step, "args"), "agent");
-		if (agent)
-			m_agent_gone(m, agent, r, "its process was killed");
-	}
-}
-
-static void on_fault(struct model *m, const struct m_record *r)
-{
-	const char *as = json_str(r->r, "as"), *phase = json_str(r->r, "phase");
-	json_t *evidence = json_object_get(r->r, "evidence");
-	struct m_fault *f;
-
-	if (!as || !*as)
-		as = json_str(r->r, "name");
-	if (!as || !phase)
-		return;
-	if (!strcmp(phase, "inject")) {
-		fault_inject(m, r, as);
-		return;
-	}
-	f = fault_named(m, as);
-	if (!f)
-		return;
-	if (json_is_object(evidence) && json_object_size(evidence)) {
-		json_decref(f->evidence);
-		f->evidence = json_incref(evidence);
-	}
-	if (!strcmp(phase, "fired")) {
-		f->fired = true;
-	} else if (!strcmp(phase, "not_fired")) {
-		f->not_fired = true;
-		f->why = json_str(r->r, "text") ? m_intern(m, json_str(r->r, "text")) : NULL;
-	} else if (!strcmp(phase, "clear")) {
-		f->cleared = true;
-		f->clear_t = r->t;
-		f->clear_rec = r->rec;
-	}
-}
-
-static void on_payload(struct model *m, const struct m_record *r)
-{
-	struct m_payload *p;
-
-	if (json_u64(r->r, "total", 0) > M_RUN_MAX) {
-		m->odd++;
-		return;
-	}
-	p = VEC_PUSH(&m->payloads);
-	if (!p) {
-		m->err = -ENOMEM;
-		return;
-	}
-	*p = (struct m_payload){
-		.as = m_intern(m, json_str(r->r, "as")),
-		.op = m_intern(m, json_str(r->r, "op")),
-		.at = m_intern(m, json_str(r->r, "at")),
-		.indices = m_intern(m, json_str(r->r, "indices")),
-		.tag = json_int(r->r, "tag", 0),
-		.of_step = json_int(r->r, "of_step", 0),
-		.total = (unsigned)json_int(r->r, "total", 0),
-		.intact = (unsigned)json_int(r->r, "intact", 0),
-		.absent = (unsigned)json_int(r->r, "absent", 0),
-		.partial = (unsigned)json_int(r->r, "partial", 0),
-		.stale = (unsigned)json_int(r->r, "stale", 0),
-		.torn = (unsigned)json_int(r->r, "torn", 0),
-		.t = r->t,
-		.inst = r->inst,
-		.rec = r->rec,
-	};
-}
-
-static void on_recover(struct model *m, const struct m_record *r)
-{
-	struct m_recover *v = VEC_PUSH(&m->recovers);
-
-	if (!v) {
-		m->err = -ENOMEM;
-		return;
-	}
-	*v = (struct m_recover){ .pair = m_intern(m, json_str(r->r, "pair")),
-				 .path = m_intern(m, json_str(r->r, "path")),
-				 .phase = m_intern(m, json_str(r->r, "phase")),
-				 .text = m_intern(m, json_str(r->r, "text")),
-				 .attempt = (int)json_int(r->r, "attempt", 1),
-				 .t = r->t,
-				 .inst = r->inst,
-				 .rec = r->rec };
-}
-
-static void on_bystander(struct model *m, const struct m_record *r)
-{
-	struct m_kept *k = VEC_PUSH(&m->bystander);
-
-	if (!k) {
-		m->err = -ENOMEM;
-		return;
-	}
-	*k = (struct m_kept){ .kind = m_intern(m, json_str(r->r, "kind")),
-			      .r = json_incref((json_t *)r->r),
-			      .t = r->t,
-			      .inst = r->inst,
-			      .rec = r->rec };
-}
-
-static void on_kept(struct model *m, const struct m_record *r)
-{
-	struct m_kept *k = VEC_PUSH(&m->kept);
-	const char *what = json_str(r->r, "what");
-
-	if (!k) {
-		m->err = -ENOMEM;
-		return;
-	}
-	*k = (struct m_kept){ .kind = m_intern(m, json_str(r->r, "kind")),
-			      .r = json_incref((json_t *)r->r),
-			      .t = r->t,
-			      .inst = r->inst,
-			      .rec = r->rec };
-	if (!strcmp(k->kind, "lost") && what && !strncmp(what, "agent/", 6))
-		m_agent_gone(m, what + 6, r, "its process is gone");
-}
-
-static const struct {
-	const char *kind;
-	void (*on)(struct model *m, const struct m_record *r);
-} kinds[] = {
-	{ "hello", on_hello },     { "clock", on_clock },
-	{ "step", on_step },       { "verb", on_verb },
-	{ "state", on_state },     { "post", m_on_post },
-	{ "wc", m_on_wc },         { "event", on_event },
-	{ "cm", on_event },        { "counter", on_counter },
-	{ "fault", on_fault },     { "payload", on_payload },
-	{ "packet", m_on_packet }, { "connection", m_on_connection },
-	{ "recover", on_recover }, { "traffic", on_kept },
-	{ "klog", on_kept },       { "residue", on_kept },
-	{ "blocked", on_kept },    { "lost", on_kept },
-	{ "dump", on_kept },
-};
 
 void model_feed(struct model *m, const json_t *record)
 {
@@ -517,23 +154,19 @@ void model_feed(struct model *m, const json_t *record)
 	r.inst = inst_of(m, record);
 	if (plan_is_bystander(src) || plan_is_bystander(obj) || plan_is_bystander(json_str(record, "pair")) ||
 	    plan_is_bystander(json_str(record, "what"))) {
-		on_bystander(m, &r);
+		m_on_bystander(m, &r);
 		return;
 	}
-	for (size_t i = 0; !m->err && i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (!strcmp(kinds[i].kind, kind))
-			kinds[i].on(m, &r);
+	m_record_take(m, kind, &r);
 }
 
 static size_t queue_new(struct model *m, const char *base, const char *suffix, size_t qp, const char *agent)
 {
-	struct m_queue *q = VEC_PUSH(&m->queues);
+	struct m_queue *q = M_PUSH(m, &m->queues);
 	char name[256];
 
-	if (!q) {
-		m->err = -ENOMEM;
+	if (!q)
 		return M_NONE;
-	}
 	snprintf(name, sizeof(name), "%s%s", base, suffix);
 	q->name = m_intern(m, name);
 	q->qp = qp;
@@ -596,7 +229,7 @@ int model_new(const json_t *plan, const struct profile *profile, struct model **
 		return -ENOMEM;
 	}
 	objects_of_plan(m);
-	m->inst = inst_new(m, 0, "");
+	m->inst = m_inst_new(m, 0, "");
 	if (m->err) {
 		model_free(m);
 		return -ENOMEM;

@@ -6,6 +6,7 @@
 #ifndef QD_OBSERVE_MODEL_H
 #define QD_OBSERVE_MODEL_H
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,14 @@
 	({                                                                                                                         \
 		void *room_ = vec_room((vec)->v, (vec)->n, &(vec)->cap, sizeof(*(vec)->v));                                        \
 		room_ ? ((vec)->v = room_, &(vec)->v[(vec)->n++]) : NULL;                                                          \
+	})
+/* The same for a list of the model, which remembers that memory is gone. */
+#define M_PUSH(m, vec)                                                                                                             \
+	({                                                                                                                         \
+		__auto_type pushed_ = VEC_PUSH(vec);                                                                               \
+		if (!pushed_)                                                                                                      \
+			(m)->err = -ENOMEM;                                                                                        \
+		pushed_;                                                                                                           \
 	})
 
 /* Returns v, moved when it had to grow, with element n zeroed. On failure v is untouched. */
@@ -286,14 +295,14 @@ const struct m_post *m_comp_post(const struct model *m, const struct m_comp *c);
 const char *m_why_error(const struct model *m, size_t qp, unsigned life, size_t inst, uint64_t t);
 /* An active fault that reaches this QP at a record; NULL when there is none. */
 const struct m_fault *m_fault_on(const struct model *m, size_t qp, size_t rec);
-/* A fault at the network device of `device` that was active at that record or until just before t: what is lost there is lost by it. */
+/* A fault at the network device of `device` that was active at that record or until just before t: what is lost there is lost by
+ * it. */
 const struct m_fault *m_link_fault_on(const struct model *m, const char *device, size_t rec, uint64_t t);
 bool m_fault_reaches(const struct model *m, const struct m_fault *f, size_t qp);
 
 /* Events that need no word in the scenario: one table (observe_explained.c). */
 bool m_event_explained(const struct model *m, const struct m_event *ev);
 
-/* observe_queue.c: the record handlers that concern work queues. */
 struct m_record {
 	const json_t *r;
 	const char *src, *obj, *agent; /* agent "" unless src is agent/… */
@@ -301,6 +310,15 @@ struct m_record {
 	uint64_t t;
 	size_t inst, rec;
 };
+/* One more run of a step. 0, the run of no step, when out of memory. */
+size_t m_inst_new(struct model *m, int step, const char *iter);
+
+/* observe_record.c: what each kind of record says; that of an unknown kind says nothing. */
+void m_record_take(struct model *m, const char *kind, const struct m_record *r);
+/* A record of the pair that looks on. */
+void m_on_bystander(struct model *m, const struct m_record *r);
+
+/* observe_queue.c: the record handlers that concern work queues. */
 void m_on_post(struct model *m, const struct m_record *r);
 void m_on_wc(struct model *m, const struct m_record *r);
 void m_qp_new_life(struct model *m, size_t qp, unsigned life, const struct m_record *r, const char *why);

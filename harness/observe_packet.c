@@ -9,13 +9,11 @@
 void m_on_connection(struct model *m, const struct m_record *r)
 {
 	const json_t *ends = json_object_get(r->r, "ends"), *end;
-	struct m_connection *c = VEC_PUSH(&m->connections);
+	struct m_connection *c = M_PUSH(m, &m->connections);
 	size_t i;
 
-	if (!c) {
-		m->err = -ENOMEM;
+	if (!c)
 		return;
-	}
 	*c = (struct m_connection){ .pair = m_intern(m, json_str(r->r, "pair")), .life = r->life, .rec = r->rec, .t = r->t };
 	json_array_foreach(ends, i, end) {
 		const char *qp = json_str(end, "qp");
@@ -30,13 +28,11 @@ void m_on_connection(struct model *m, const struct m_record *r)
 
 void m_on_packet(struct model *m, const struct m_record *r)
 {
-	struct m_packet *p = VEC_PUSH(&m->packets);
+	struct m_packet *p = M_PUSH(m, &m->packets);
 	const char *pair = json_str(r->r, "pair");
 
-	if (!p) {
-		m->err = -ENOMEM;
+	if (!p)
 		return;
-	}
 	*p = (struct m_packet){
 		.qp = pair ? m_qp_find(m, r->obj, strlen(r->obj)) : M_NONE,
 		.known = pair != NULL,

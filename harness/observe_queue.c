@@ -80,11 +80,9 @@ struct m_life *m_life_get(struct model *m, size_t queue, unsigned life, bool mak
 
 	if (l || !make || queue == M_NONE)
 		return l;
-	l = VEC_PUSH(&m->queues.v[queue].lives);
-	if (!l) {
-		m->err = -ENOMEM;
+	l = M_PUSH(m, &m->queues.v[queue].lives);
+	if (!l)
 		return NULL;
-	}
 	l->life = life;
 	l->first_error = M_NONE;
 	l->order_rec = M_NONE;
@@ -263,12 +261,10 @@ void m_on_post(struct model *m, const struct m_record *r)
 {
 	const char *op = json_str(r->r, "op");
 	size_t queue = queue_of(m, r->obj, op && !strcmp(op, "RECV"));
-	struct m_post *p = VEC_PUSH(&m->posts);
+	struct m_post *p = M_PUSH(m, &m->posts);
 
-	if (!p) {
-		m->err = -ENOMEM;
+	if (!p)
 		return;
-	}
 	*p = (struct m_post){ .as = m_intern(m, json_str(r->r, "as")),
 			      .op = m_intern(m, op),
 			      .by = m_intern(m, json_str(r->r, "by")),
@@ -340,12 +336,10 @@ static void comp_into_life(struct model *m, struct m_comp *c, size_t index)
 
 static void comp_add(struct model *m, const struct m_comp *from)
 {
-	struct m_comp *c = VEC_PUSH(&m->comps);
+	struct m_comp *c = M_PUSH(m, &m->comps);
 
-	if (!c) {
-		m->err = -ENOMEM;
+	if (!c)
 		return;
-	}
 	*c = *from;
 	if (c->queue != M_NONE)
 		comp_into_life(m, c, m->comps.n - 1);
