@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* Which cases run: what follows from a first pass, a part of them, what failed before, and what is to run once more. */
+#include "commands.h"
+#include "run_rig.h"
+
+static const char swept[] = "qpdrill: 1\ntitle: t\ntags: [quick]\nrequires: [wire]\n"
+			    "sweep: { k: { packets: {} }, op: [SEND, READ] }\nsteps:\n"
+			    "  - fault: { wire: { match: \"${k}\", action: drop, times: 1 }, as: f }\n"
+			    "  - connect:\n  - post: { at: a, op: \"${op}\" }\n";
+
+/* Cases in the order of run.json, which is that of the reports; what ran, in the order of results.jsonl. */
+static void check_listed(const char *what, const char *expected)
+{
+	char path[256], seen[1024] = "";
+	struct error e = { "" };
+	json_t *run = NULL;
+	const json_t *c;
+	size_t i;
+
+	snprintf(path, sizeof(path), "%s/runs/latest/run.json", base);
+	if (json_load(path, &run, &e))
+		run = NULL;
+	json_array_foreach(json_object_get(run, "cases"), i, c)
+		snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen), "%s%s", i ? " " : "", json_str(c, "case"));
+	ROW_ASSERT(!strcmp(seen, expected), "%s: expected '%s', listed '%s'", what, expected, seen);
+	json_decref(run);
+}
+
+static const struct follow_row {
+	const char *glob;
+	unsigned repeat;
+	const char *listed;
+} follow_rows[] = {
+	{ "t/b-pass*", 1,
+	  "t/b-pass~k=first-pass~op=SEND t/b-pass~k=a.request.0~op=SEND t/b-pass~k=b.ack.3~op=SEND "
+	  "t/b-pass~k=first-pass~op=READ t/b-pass~k=a.request.0~op=READ t/b-pass~k=b.ack.3~op=READ" },
+	{ "t/b-pass~k=b.ack.3~op=READ", 1, "t/b-pass~k=first-pass~op=READ t/b-pass~k=b.ack.3~op=READ" },
+	{ "*~k=[b-z].*~op=S???", 1, "t/b-pass~k=first-pass~op=SEND t/b-pass~k=b.ack.3~op=SEND" },
+	{ "*a.request.[0-9]~op=SEND", 2,
+	  "t/b-pass~k=first-pass~op=SEND~r1 t/b-pass~k=a.request.0~op=SEND~r1 "
+	  "t/b-pass~k=first-pass~op=SEND~r2 t/b-pass~k=a.request.0~op=SEND~r2" },
+	/* Not found, but asked for by name: it runs, and its verdict says what it proves. */
+	{ "t/b-pass~k=p.a.nak.77~op=SEND", 1, "t/b-pass~k=first-pass~op=SEND t/b-pass~k=p.a.nak.77~op=SEND" },
+	{ "*.request.1*~op=SEND", 1, "t/b-pass~k=first-pass~op=SEND" },
+	{ "*first-pass~op=READ", 1, "t/b-pass~k=first-pass~op=READ" },
+	{ "quick", 1,
+	  "t/a-pass t/b-pass~k=first-pass~op=SEND t/b-pass~k=a.request.0~op=SEND t/b-pass~k=b.ack.3~op=SEND "
+	  "t/b-pass~k=first-pass~op=READ t/b-pass~k=a.request.0~op=READ t/b-pass~k=b.ack.3~op=READ t/c-pass" },
+};
+
+static void test_follow(void)
+{
+	for (size_t i = 0; i < sizeof(follow_rows) / sizeof(*follow_rows); i++) {
+		const struct follow_row *r = &follow_rows[i];
+		struct run_options o = { .select = &r->glob, .n_select = 1, .repeat = r->repeat };
+
+		setup();
+		put("a-pass", good);
+		put("b-pass", swept);
+		put("c-pass", good);
+		ROW_ASSERT(run_with(&o) == 0, "%s", r->glob);
+		check_listed(r->glob, r->listed);
+		teardown();
+	}
+}
+
+/* Only a first pass that passed has anything that follows; what follows stands in results.jsonl as it ran. */
+static void test_follow_nothing(void)
+{
+	static const char *const unlike[] = { "*.request.0~op=NEVER", "*none*" };
+	struct run_options o = { .out = NULL };
+
+	setup();
+	put("a-pass", swept);
+	put("b-fail", swept);
+	CU_ASSERT(run_with(&o) == EXIT_FAILED);
+	check_results("first passes first", "t/a-pass~k=first-pass~op=SEND=pass t/a-pass~k=first-pass~op=READ=pass "
+					    "t/b-fail~k=first-pass~op=SEND=fail t/b-fail~k=first-pass~op=READ=fail "
+					    "t/a-pass~k=a.request.0~op=SEND=pass t/a-pass~k=b.ack.3~op=SEND=pass "
+					    "t/a-pass~k=a.request.0~op=READ=pass t/a-pass~k=b.ack.3~op=READ=pass");
+	for (size_t i = 0; i < sizeof(unlike) / sizeof(*unlike); i++) {
+		o.select = &unlike[i];
+		o.n_select = 1;
+		ROW_ASSERT(run_with(&o) == EXIT_ERROR, "%s", unlike[i]);
+	}
+	teardown();
+}
+
+/* Each case is in one part, and the same in every run. */
+static void test_shards(void)
+{
+	struct run_options o = { .shards = 3 };
+	size_t all = 0;
+
+	setup();
+	for (int i = 0; i < 8; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "%c-pass", 'a' + i);
+		put(name, good);
+	}
+	for (o.shard = 1; o.shard <= o.shards; o.shard++) {
+		size_t before = ran;
+
+		CU_ASSERT(run_with(&o) == 0);
+		ROW_ASSERT(ran > before, "part %u of %u is empty", o.shard, o.shards);
+		all += ran - before;
+	}
+	CU_ASSERT(all == 8);
+	CU_ASSERT(run_in_shard("t/a-pass", 1, 1) && run_in_shard("t/a-pass", 0, 0));
+	CU_ASSERT(run_in_shard("access/wrong-lkey", 1, 2) != run_in_shard("access/wrong-lkey", 2, 2));
+	teardown();
+}
+
+static void test_failed_again(void)
+{
+	struct run_options o = { .out = NULL };
+	struct error e = { "" };
+	json_t *run = NULL;
+	char path[256], **globs = NULL;
+	size_t n = 0;
+
+	setup();
+	put("a-pass", good);
+	put("b-fail", good);
+	put("c-deviation", good);
+	put("d-error", good);
+	put("e-wired", wired);
+	o.repeat = 2;
+	CU_ASSERT(run_with(&o) == EXIT_FAILED);
+	snprintf(path, sizeof(path), "%s/runs/latest", base);
+	CU_ASSERT_FATAL(run_failed_load(path, &run, &globs, &n, &e) == 0);
+	CU_ASSERT(n == 4 && !strcmp(globs[0], "t/b-fail") && !strcmp(globs[2], "t/d-error"));
+	CU_ASSERT(json_u64(run, "seed", 0) == 7 && json_array_size(json_object_get(run, "paths")) == 1);
+	o.select = (const char *const *)globs;
+	o.n_select = n;
+	o.repeat = 1;
+	CU_ASSERT(run_with(&o) == EXIT_FAILED);
+	check_results("--rerun-failed", "t/b-fail=fail t/d-error=error");
+	for (size_t i = 0; i < n; i++)
+		free(globs[i]);
+	free(globs);
+	json_decref(run);
+	CU_ASSERT(run_failed_load("/nowhere", &run, &globs, &n, &e) < 0);
+	teardown();
+}
+
+static const struct again_row {
+	struct fake_end end;
+	const char *name;
+	int status;
+	size_t runs;
+} again_rows[] = {
+	{ { EXECUTOR_OWN, true, "500000000" }, "a-pass", 0, 1 },
+	{ { EXECUTOR_OWN, true, "1000000" }, "a-fail", EXIT_FAILED, 1 },
+	{ { EXECUTOR_OWN, true, "500000000" }, "a-fail", EXIT_FAILED, 2 },
+	{ { EXECUTOR_OWN, false, "500000000" }, "a-fail", EXIT_FAILED, 1 },
+	{ { EXECUTOR_OWN, true, NULL }, "a-fail", EXIT_FAILED, 2 },
+	{ { EXECUTOR_OWN, true, "500000000" }, "a-kernel-fail", EXIT_FAILED, 1 },
+	{ { EXECUTOR_BESIDE, true, NULL }, "a-pass", 0, 2 },
+	{ { EXECUTOR_ALONE, true, NULL }, "a-pass", EXIT_ERROR, 2 },
+	{ { EXECUTOR_ALONE, true, NULL }, "a-kernel-fail", EXIT_FAILED, 2 },
+};
+
+static void test_runs_again(void)
+{
+	for (size_t i = 0; i < sizeof(again_rows) / sizeof(*again_rows); i++) {
+		struct run_options o = { .out = NULL };
+		char path[256];
+		int status;
+
+		setup();
+		put(again_rows[i].name, good);
+		first_end = &again_rows[i].end;
+		status = run_with(&o);
+		first_end = NULL;
+		ROW_ASSERT(status == again_rows[i].status, "row %zu: exit status %d", i, status);
+		ROW_ASSERT(ran == again_rows[i].runs, "row %zu: ran %zu times", i, ran);
+		snprintf(path, sizeof(path), "%s/runs/latest/cases/t/%s/observations-1.jsonl", base, again_rows[i].name);
+		ROW_ASSERT((access(path, R_OK) == 0) == (again_rows[i].end.late && again_rows[i].runs == 2), "row %zu", i);
+		teardown();
+	}
+}
+
+static const struct test_case cases[] = {
+	{ "what follows from a first pass", test_follow },
+	{ "what follows from none", test_follow_nothing },
+	{ "shards", test_shards },
+	{ "what failed, again", test_failed_again },
+	{ "runs again", test_runs_again },
+};
+
+TEST_MAIN("run_again", cases)
