@@ -229,6 +229,49 @@ static void test_profile_event(void)
 	world_free(&w);
 }
 
+/* An entry for an event of a refused request excuses nothing where the peer's request was not refused in that way. */
+static void test_profile_peer(void)
+{
+	static const char of_refusals[] = "[{'id':'no-event','seen':['6.1.0-57-amd64'],'when':{'event':'QP_ACCESS_ERR','peer':['"
+					  "REM_ACCESS_ERR']},'device':'none'},"
+					  "{'id':'other','seen':['6.1.0-57-amd64'],'when':{'spec':'REM_ACCESS_ERR','queue':'send'},"
+					  "'device':'RETRY_EXC_ERR'}]";
+	static const char x[] = "{'n':2,'at':['p.b'],'event':{'all':['QP_ACCESS_ERR']},'deadline_ns':9000000000}";
+	static const struct {
+		const char *status; /* of the peer's request; NULL: none */
+		const char *wanted; /* of it, taken before; NULL: as it is */
+		enum expect_state state;
+	} rows[] = {
+		{ NULL, NULL, EXPECT_PENDING },
+		{ "SUCCESS", NULL, EXPECT_PENDING },
+		{ "RETRY_EXC_ERR", NULL, EXPECT_PENDING },
+		{ "REM_ACCESS_ERR", NULL, EXPECT_MET },
+		{ "RETRY_EXC_ERR", "REM_ACCESS_ERR", EXPECT_MET },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world w;
+
+		world_new(&w, of_refusals);
+		post(&w, "p.a.send", "w", 0, 1, true);
+		begin(&w, 2);
+		if (rows[i].status)
+			wc(&w, "p.a.send", 0, 1, rows[i].status);
+		if (rows[i].wanted) {
+			char text[128];
+			json_t *taken;
+
+			snprintf(text, sizeof(text), "{'n':2,'of':'w','wc':{'all':['%s']}}", rows[i].wanted);
+			taken = parse(text);
+			CU_ASSERT(model_expect(w.m, taken, w.t, NULL) == EXPECT_MET);
+			model_settle(w.m, taken);
+			json_decref(taken);
+		}
+		ROW_ASSERT(ask(&w, x, 300 * MS) == rows[i].state, "row %zu", i);
+		world_free(&w);
+	}
+}
+
 static void test_profile_status(void)
 {
 	json_t *x = parse("{'n':2,'of':'w','wc':{'all':['LOC_PROT_ERR']}}"), *why = NULL;
@@ -279,6 +322,7 @@ static const struct test_case cases[] = {
 	{ "a state must be fresh", test_state_must_be_fresh },
 	{ "events", test_events },
 	{ "profile: an event that never comes", test_profile_event },
+	{ "profile: an event of a request that was refused", test_profile_peer },
 	{ "profile: another status", test_profile_status },
 	{ "profile: another state", test_profile_state },
 };

@@ -75,6 +75,7 @@ static const struct field when_fields[] = {
 	{ .key = "rkey", .kind = VALUE_ENUM, .values = wrong_keys },
 	{ .key = "retry_cnt", .kind = VALUE_INT },
 	{ .key = "rnr_retry", .kind = VALUE_INT },
+	{ .key = "peer", .kind = VALUE_NAMES, .names = &names_status }, /* how a request of the peer ended, or should have */
 	{ .key = NULL },
 };
 static const struct field kernel_fields[] = {

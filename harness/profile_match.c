@@ -83,6 +83,25 @@ bool m_profile_has_arguments(const json_t *args, const json_t *with)
 	return true;
 }
 
+/* A request of the peer ended with one of these, or would have if an entry had not excused it. */
+static bool peer_saw(const struct model *m, const struct m_match *what, const json_t *statuses)
+{
+	const struct m_qp *q = &m->qps.v[what->qp];
+	size_t peer = m_qp_find(m, q->peer, strlen(q->peer));
+	bool present = !what->life || what->life == q->life;
+
+	for (size_t i = 0; statuses && peer != M_NONE && i < m->comps.n; i++) {
+		const struct m_comp *c = &m->comps.v[i];
+		const char *spec = json_str(json_object_get(c->deviation, "when"), "spec");
+
+		if (c->qp != peer || c->recv || c->rec > what->rec || (present && c->qp_life != m->qps.v[peer].life))
+			continue;
+		if (json_array_has(statuses, c->status) || (spec && json_array_has(statuses, spec)))
+			return true;
+	}
+	return !statuses;
+}
+
 static bool any_fault_reaches(const struct model *m, const struct m_match *what)
 {
 	for (size_t i = 0; i < m->faults.n; i++)
@@ -170,6 +189,8 @@ bool m_profile_applies(const struct model *m, const json_t *entry, const struct 
 		return false;
 	if (!path_mtu_is(m, what, when) || !posted_in(m, what->post, when) ||
 	    !m_profile_has_arguments(json_object_get(what->step, "set"), json_object_get(when, "set")))
+		return false;
+	if (!peer_saw(m, what, json_object_get(when, "peer")))
 		return false;
 	if (!is(when, "lkey", json_str(step, "lkey")) || !is(when, "rkey", json_str(step, "rkey")))
 		return false;
