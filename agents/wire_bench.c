@@ -12,7 +12,6 @@
 #include <net/ethernet.h>
 #include <net/if.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -27,6 +26,7 @@
 
 #include "../harness/packet.h"
 #include "../harness/units.h"
+#include "wire_netns.h"
 #include "wire_serve.h"
 
 #define BATCH 32
@@ -53,34 +53,6 @@ static struct shared {
 } * shared;
 
 static uint8_t (*frames)[FRAME_ROOM];
-
-static int run(const char *command)
-{
-	return system(command) == 0 ? 0 : -1;
-}
-
-static int write_file(const char *path, const char *text)
-{
-	FILE *f = fopen(path, "we");
-	int rc = !f || fputs(text, f) < 0 ? -1 : 0;
-
-	return f && fclose(f) ? -1 : rc;
-}
-
-static int enter_namespace(void)
-{
-	char map[64];
-	unsigned uid = getuid(), gid = getgid();
-
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
-		return geteuid() == 0 ? unshare(CLONE_NEWNET) : -1;
-	write_file("/proc/self/setgroups", "deny");
-	snprintf(map, sizeof map, "0 %u 1", uid);
-	if (write_file("/proc/self/uid_map", map))
-		return -1;
-	snprintf(map, sizeof map, "0 %u 1", gid);
-	return write_file("/proc/self/gid_map", map);
-}
 
 static int make_links(void)
 {

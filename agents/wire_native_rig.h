@@ -5,13 +5,11 @@
 #define QD_WIRE_NATIVE_RIG_H
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -22,6 +20,7 @@
 
 #include "../harness/units.h"
 #include "wire_link.h"
+#include "wire_netns.h"
 #include "wire_serve.h"
 #include "wire_test.h"
 
@@ -34,37 +33,6 @@ static struct {
 	unsigned id;
 	json_t *records, *late; /* late: replies that came while another was waited for */
 } wire;
-
-static inline int run(const char *command)
-{
-	return system(command) == 0 ? 0 : -1;
-}
-
-static inline int write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : write(fd, text, strlen(text));
-
-	if (fd >= 0)
-		close(fd);
-	return n == (ssize_t)strlen(text) ? 0 : -1;
-}
-
-/* Root in namespaces of our own. */
-static inline int enter_namespace(void)
-{
-	char map[64];
-	unsigned uid = getuid(), gid = getgid();
-
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
-		return geteuid() == 0 ? unshare(CLONE_NEWNET) : -1;
-	write_file("/proc/self/setgroups", "deny");
-	snprintf(map, sizeof map, "0 %u 1", uid);
-	if (write_file("/proc/self/uid_map", map))
-		return -1;
-	snprintf(map, sizeof map, "0 %u 1", gid);
-	return write_file("/proc/self/gid_map", map);
-}
 
 /* What checksums and segments are left to the device would cross the wire unfinished. */
 static inline int offload_off(const char *netdev)
