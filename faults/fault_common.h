@@ -33,7 +33,12 @@ enum detection fault_detect_rnr(const json_t *args);
 enum detection fault_detect_silent(const json_t *args);
 enum detection fault_detect_none(const json_t *args);
 
+/* For what nobody can undo, or what the steps that follow undo. */
+int fault_clear_nothing(struct fault *f, struct error *e);
+
 /* A request that the device must not refuse; the reply's queried state in *ret_state (static). */
 int fault_modify(struct fault *f, const char *qp, const char *to, json_t *set, struct error *e);
+/* What the device answered then as evidence: 1 when it was `to`, else 0. */
+int fault_modify_prove(const struct fault *f, const char *to, json_t **ret);
 
 #endif

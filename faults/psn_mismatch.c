@@ -57,13 +57,6 @@ static void on_handover(struct fault *f, const char *to_qp, json_t *handover)
 	json_object_set_new(handover, "psn", json_integer((json_int(handover, "psn", 0) - distance(f->args)) & PSN_MASK));
 }
 
-static int clear(struct fault *f, struct error *e)
-{
-	(void)f;
-	(void)e;
-	return 0;
-}
-
 static int prove(struct fault *f, json_t **ret, struct error *e)
 {
 	const char *at = fault_arg(f, "at"), *peer = f->env->peer(f->env->ctl, at);
@@ -93,7 +86,7 @@ const struct fault_ops fault_psn_mismatch = {
 	.detection = detection,
 	.check = check,
 	.inject = inject,
-	.clear = clear,
+	.clear = fault_clear_nothing,
 	.prove = prove,
 	.on_handover = on_handover,
 };

@@ -2,10 +2,6 @@
 /* An end's QP is taken straight to RESET, without waiting for its work: what was outstanding is gone without a completion. */
 #include "fault_common.h"
 
-#include <string.h>
-
-#include "../harness/json.h"
-
 static const struct fault_param params[] = {
 	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "the end whose QP is reset" },
 	{ .name = NULL },
@@ -16,20 +12,10 @@ static int inject(struct fault *f, struct error *e)
 	return fault_modify(f, fault_arg(f, "at"), "RESET", NULL, e);
 }
 
-static int clear(struct fault *f, struct error *e)
-{
-	(void)f;
-	(void)e;
-	return 0;
-}
-
 static int prove(struct fault *f, json_t **ret, struct error *e)
 {
-	const char *seen = json_str(f->state, "seen");
-
 	(void)e;
-	*ret = json_pack("{s:s}", "queried", seen ? seen : "?");
-	return seen && strcmp(seen, "RESET") == 0;
+	return fault_modify_prove(f, "RESET", ret);
 }
 
 const struct fault_ops fault_qp_reset = {
@@ -41,6 +27,6 @@ const struct fault_ops fault_qp_reset = {
 	.proof = "the device answers RESET for it",
 	.detection = fault_detect_silent,
 	.inject = inject,
-	.clear = clear,
+	.clear = fault_clear_nothing,
 	.prove = prove,
 };
