@@ -20,8 +20,6 @@
 
 #define MODE "QD_FAKE_AGENT"
 
-static char dir[] = "/tmp/qdctlXXXXXX";
-
 /* ---- an agent made of canned answers ---- */
 
 static void say(json_t *value)
@@ -493,10 +491,7 @@ static void repeat_and_together_keep_their_steps_apart(void)
 	controller_done(c);
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} tests[] = {
+static const struct test_case tests[] = {
 	{ "a case runs to its end", a_case_runs_to_its_end },
 	{ "the bystander comes and goes", the_bystander_comes_and_goes },
 	{ "a bystander that cannot be is an error of the setup", a_bystander_that_cannot_be_is_an_error_of_the_setup },
@@ -513,35 +508,9 @@ static const struct {
 	{ "repeat and together keep their steps apart", repeat_and_together_keep_their_steps_apart },
 };
 
-static void clean_up(void)
-{
-	char path[128];
-
-	snprintf(path, sizeof path, "%s/plan.json", dir);
-	unlink(path);
-	snprintf(path, sizeof path, "%s/observations.jsonl", dir);
-	unlink(path);
-	rmdir(dir);
-}
-
 int main(void)
 {
-	CU_pSuite suite;
-	unsigned failed;
-
 	if (getenv(MODE))
 		return fake_agent(getenv(MODE));
-	signal(SIGPIPE, SIG_IGN);
-	log_init("controller_case_test", false);
-	if (!mkdtemp(dir) || CU_initialize_registry() != CUE_SUCCESS)
-		return 2;
-	suite = CU_add_suite("controller_case", NULL, NULL);
-	for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
-		CU_add_test(suite, tests[i].name, tests[i].run);
-	CU_basic_set_mode(CU_BRM_NORMAL);
-	CU_basic_run_tests();
-	failed = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	clean_up();
-	return failed ? 1 : 0;
+	return run_in_dir("controller_case", tests, sizeof tests / sizeof tests[0]);
 }

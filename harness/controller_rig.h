@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of the controller share: a plan of one pair with these steps. */
+/* What the tests of the controller share: a plan of one pair with these steps, a folder for the files of a case. */
 #ifndef QD_CONTROLLER_RIG_H
 #define QD_CONTROLLER_RIG_H
 
-#include <CUnit/Basic.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "test.h"
+
+static char dir[] = "/tmp/qdctlXXXXXX";
 
 /* steps: JSON with ' for ". New reference. */
 static json_t *plan_of(const char *steps, uint64_t budget_ns)
@@ -45,6 +51,25 @@ static json_t *plan_of(const char *steps, uint64_t budget_ns)
 	free(buf);
 	free(more);
 	return plan;
+}
+
+/* The cases with an empty folder `dir`; what they leave there besides their files is a failure. */
+static int run_in_dir(const char *suite_name, const struct test_case *cases, size_t n)
+{
+	static const char *const files[] = { "plan.json", "observations.jsonl", "asked" };
+	char path[128];
+	int status;
+
+	signal(SIGPIPE, SIG_IGN);
+	log_init(suite_name, false);
+	if (!mkdtemp(dir))
+		return 2;
+	status = test_run(suite_name, cases, n);
+	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+		snprintf(path, sizeof path, "%s/%s", dir, files[i]);
+		unlink(path);
+	}
+	return rmdir(dir) ? 1 : status;
 }
 
 #endif

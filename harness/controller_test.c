@@ -18,8 +18,6 @@
 #include "units.h"
 #include "wrid.h"
 
-static char dir[] = "/tmp/qdctlXXXXXX";
-
 static void every_life_starts_far_from_the_last(void)
 {
 	uint32_t psn = 4660;
@@ -355,10 +353,7 @@ static void tables_are_complete(void)
 		CU_ASSERT_PTR_NOT_NULL(ctl_object_type_names[i]);
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} tests[] = {
+static const struct test_case tests[] = {
 	{ "every life starts far from the last", every_life_starts_far_from_the_last },
 	{ "members of a list are resolved", members_of_a_list_are_resolved },
 	{ "references resolve to what the device returned", references_resolve_to_what_the_device_returned },
@@ -371,33 +366,7 @@ static const struct {
 	{ "tables are complete", tables_are_complete },
 };
 
-static void clean_up(void)
-{
-	char path[128];
-
-	snprintf(path, sizeof path, "%s/plan.json", dir);
-	unlink(path);
-	snprintf(path, sizeof path, "%s/observations.jsonl", dir);
-	unlink(path);
-	rmdir(dir);
-}
-
 int main(void)
 {
-	CU_pSuite suite;
-	unsigned failed;
-
-	signal(SIGPIPE, SIG_IGN);
-	log_init("controller_test", false);
-	if (!mkdtemp(dir) || CU_initialize_registry() != CUE_SUCCESS)
-		return 2;
-	suite = CU_add_suite("controller", NULL, NULL);
-	for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
-		CU_add_test(suite, tests[i].name, tests[i].run);
-	CU_basic_set_mode(CU_BRM_NORMAL);
-	CU_basic_run_tests();
-	failed = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	clean_up();
-	return failed ? 1 : 0;
+	return run_in_dir("controller", tests, sizeof tests / sizeof tests[0]);
 }

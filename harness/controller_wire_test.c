@@ -17,8 +17,6 @@
 #define MODE "QD_FAKE_WIRE"
 #define FOLDER "QD_FAKE_FOLDER"
 
-static char dir[] = "/tmp/qdwireXXXXXX";
-
 /* ---- a wire made of canned answers ---- */
 
 static void say(json_t *value)
@@ -373,14 +371,5 @@ int main(void)
 
 	if (mode)
 		return fake_wire(mode);
-	if (!mkdtemp(dir))
-		return 1;
-	int status = test_run("controller_wire", cases, sizeof cases / sizeof cases[0]);
-	char path[128];
-
-	snprintf(path, sizeof path, "%s/asked", dir);
-	unlink(path);
-	if (rmdir(dir) != 0)
-		status = 1;
-	return status;
+	return run_in_dir("controller_wire", cases, sizeof cases / sizeof cases[0]);
 }
