@@ -169,18 +169,25 @@ lanes_tell_whose_doing_it_was() {
 	only_the_odd_one_fails 'a complaint that names a device is of its lane, and nothing runs again' 0 0
 }
 
-killed_controller_leaves_nothing() {
-	local delay pid kids bad=0
-	for delay in 0.3 1.1 2.3 4.1 6.7; do
-		"$qpdrill" run "${scenario[@]}" --repeat 20 --lab guest --out "$work/killed" >/dev/null 2>&1 &
+# A run that is killed after so many seconds, once for each, leaves no process.
+killed_at() { # "DELAY..." OPTION...
+	local delays=$1 delay pid kids bad=0
+	shift
+	for delay in $delays; do
+		"$qpdrill" run "${scenario[@]}" "$@" --lab guest --out "$work/killed" >/dev/null 2>&1 &
 		pid=$!
-		sleep $delay
+		sleep "$delay"
 		mapfile -t kids < <(children_of $pid)
 		kill -KILL $pid
 		wait $pid 2>/dev/null
 		all_gone "${kids[@]}" || { echo "# killed after $delay s: ${kids[*]} live on" >&2; bad=1; }
 	done
-	verdict 'a killed controller takes its guest with it' $bad
+	return $bad
+}
+
+killed_controller_leaves_nothing() {
+	killed_at '0.3 1.1 2.3 4.1 6.7' --repeat 20
+	verdict 'a killed controller takes its guest with it' $?
 	"$qpdrill" clean >"$work/out" 2>&1
 	verdict 'clean ends well after that' $?
 	[ "$(journals)" -eq 0 ]
@@ -325,18 +332,9 @@ other_initramfs_is_another_guest() {
 }
 
 killed_while_saving() {
-	local delay pid kids bad=0
 	rm -rf "$work/own/saved"
-	for delay in 0.4 1.2 2.0; do
-		QPDRILL_CACHE=$work/own "$qpdrill" run "${scenario[@]}" --lab guest --out "$work/killed" >/dev/null 2>&1 &
-		pid=$!
-		sleep $delay
-		mapfile -t kids < <(children_of $pid)
-		kill -KILL $pid
-		wait $pid 2>/dev/null
-		all_gone "${kids[@]}" || { echo "# killed after $delay s: ${kids[*]} live on" >&2; bad=1; }
-	done
-	verdict 'a controller killed while it saves takes the guest with it' $bad
+	QPDRILL_CACHE=$work/own killed_at '0.4 1.2 2.0'
+	verdict 'a controller killed while it saves takes the guest with it' $?
 	plain_run && grep -q 'guest: restored' "$work/err" && [ "$(saved)" -eq 1 ] && ! compgen -G "$work/own/saved/tmp.*" >/dev/null
 	verdict 'and what it left is neither used nor kept' $?
 	rm -rf "$work/own"
