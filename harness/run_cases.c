@@ -137,14 +137,13 @@ bool run_case_selected(const struct run_cases *list, const struct run_case *c)
 	return is_selected(list, c->source);
 }
 
-void run_cases_select(struct run_cases *list, const char *const *globs, size_t n)
+static void cases_keep(struct run_cases *list, bool (*is_kept)(const struct run_cases *list, const struct run_case *c, void *user),
+		       void *user)
 {
 	size_t kept = 0;
 
-	list->globs = globs;
-	list->n_globs = n;
 	for (size_t i = 0; i < list->n; i++) {
-		if (!is_selected(list, list->cases[i].source) && !run_follow_possible(list, list->cases[i].source)) {
+		if (!is_kept(list, &list->cases[i], user)) {
 			case_release(&list->cases[i]);
 			continue;
 		}
@@ -155,20 +154,30 @@ void run_cases_select(struct run_cases *list, const char *const *globs, size_t n
 	list->n = kept;
 }
 
+static bool is_wanted(const struct run_cases *list, const struct run_case *c, void *user)
+{
+	(void)user;
+	return is_selected(list, c->source) || run_follow_possible(list, c->source);
+}
+
+void run_cases_select(struct run_cases *list, const char *const *globs, size_t n)
+{
+	list->globs = globs;
+	list->n_globs = n;
+	cases_keep(list, is_wanted, NULL);
+}
+
+static bool is_in_part(const struct run_cases *list, const struct run_case *c, void *user)
+{
+	const unsigned *part = user;
+
+	(void)list;
+	return run_in_shard(c->id, part[0], part[1]);
+}
+
 void run_cases_shard(struct run_cases *list, unsigned shard, unsigned shards)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < list->n; i++) {
-		if (!run_in_shard(list->cases[i].id, shard, shards)) {
-			case_release(&list->cases[i]);
-			continue;
-		}
-		list->cases[kept] = list->cases[i];
-		list->cases[kept].place = kept;
-		kept++;
-	}
-	list->n = kept;
+	cases_keep(list, is_in_part, (unsigned[]){ shard, shards });
 }
 
 int run_cases_repeat(struct run_cases *list, unsigned n)
