@@ -389,20 +389,35 @@ static uint64_t when_in_error(const struct judge *j, const struct flow *f)
 	return t;
 }
 
+/* When the QP's next life began: from then on its answers to stale packets bear PSNs of this one. UINT64_MAX: never. */
+static uint64_t when_over(const struct judge *j, const struct flow *f, uint64_t after)
+{
+	uint64_t t = UINT64_MAX;
+
+	for (size_t i = 0; i < j->m->states.n; i++) {
+		const struct m_state *s = &j->m->states.v[i];
+
+		if (s->qp == f->qp && s->life != f->qp_life && !s->err && s->t > after && s->t < t)
+			t = s->t;
+	}
+	return t;
+}
+
 /* A QP in the Error state sends nothing, and answers nothing. */
 static void after_error(struct judge *j, const struct flow *f)
 {
-	uint64_t t = when_in_error(j, f), slack = grid_of(j) + j->m->late_max_ns;
+	uint64_t t = when_in_error(j, f), slack = grid_of(j) + j->m->late_max_ns, over;
 
 	/* What waits in a queue of the link comes by later than it was sent. */
 	if (t == UINT64_MAX || has_fault(j, "netem"))
 		return;
+	over = when_over(j, f, t);
 	for (size_t i = 0; i < f->n; i++) {
 		const struct m_packet *p = f->p[i].p;
 		struct finding *out;
 		char got[64];
 
-		if (p->qp != f->qp || p->late || p->t <= t + slack)
+		if (p->qp != f->qp || p->late || p->t <= t + slack || p->t >= over)
 			continue;
 		out = judge_find(j, SEVERITY_FAIL, CHECK, p->inst, p->rec, judge_qp(j, f->qp));
 		if (!out)

@@ -147,6 +147,22 @@ static void request_after_error(json_t *rs)
 	set(again(rs, 26, 3000ll * MS), "psn", 8);
 }
 
+/* The QP has a next life by then, and answers a stale packet. */
+static void answer_in_the_next_life(json_t *rs)
+{
+	json_t *answer = again(rs, 26, 3000ll * MS), *reset = json_deep_copy(answer);
+
+	set(answer, "psn", 8);
+	json_object_set_new(reset, "kind", json_string("state"));
+	json_object_set_new(reset, "obj", json_string("p.a"));
+	json_object_set_new(reset, "old", json_string("ERR"));
+	json_object_set_new(reset, "new", json_string("RESET"));
+	json_object_set_new(reset, "asked", json_string("RESET"));
+	set(reset, "life", 2);
+	set(reset, "t", json_int(reset, "t", 0) - MS);
+	json_array_append_new(rs, reset);
+}
+
 static void answer_of_the_other_end(json_t *rs)
 {
 	again(rs, 27, 3000ll * MS);
@@ -228,6 +244,7 @@ static const struct {
 	  "PSN 7 was sent again after 1.00 ms: the least is 10.2 ms" },
 	{ "packets-recorded", "an RNR retry too many", rnr_once_more, "PSN 7 was sent again after 3 RNR NAKs: rnr_retry allows 2" },
 	{ "packets-recorded", "a request after ERR", request_after_error, "p.a: it is in ERR and sends on: RC_SEND_ONLY, PSN 8" },
+	{ "packets-recorded", "an answer in the next life", answer_in_the_next_life, NULL },
 	{ "packets-recorded", "an answer of the end in RTS", answer_of_the_other_end, NULL },
 	{ "packets-recorded", "a wrong ICRC", wrong_icrc, "a sent a wrong ICRC: RC_SEND_ONLY (packet 10" },
 	{ "packets-recorded", "a malformed packet", malformed, "b sent a malformed packet: UDP's length goes past the packet" },
