@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How fast agents move messages, beside perftest on the same two RDMA devices in the same run: agent_bench [ROUNDS]. Rounds are
- * interleaved. Both sleep on completion events where perftest can (SEND), else perftest spins. Prints one line of JSON:
+ * How fast agents move messages, beside perftest on the same two RDMA devices in the same run: agent_bench [ROUNDS [FIGURE]].
+ * Rounds are interleaved. Both sleep on completion events where perftest can (SEND), else perftest spins. Prints one line of JSON:
  * {"figures": {NAME: {"agent": [..], "perftest": [..]}}}; MiB/s, or microseconds one way.
  */
 #include <dirent.h>
@@ -24,6 +24,7 @@
 #include "../harness/units.h"
 
 #define ANSWER_NS (120 * NSEC_PER_SEC)
+#define TOOL_NS (30 * NSEC_PER_SEC)
 #define BIG 65536
 #define SMALL 2
 #define DEPTH 32
@@ -316,12 +317,12 @@ static void close_pipes(struct proc *p)
 	p->in = p->out = -1;
 }
 
-static int run_perftest(const struct figure *f, double *ret, struct error *e)
+static int try_perftest(const struct figure *f, double *ret, struct error *e)
 {
 	char size[16], n[16], depth[16], reads[16], timeout[16], *out = NULL;
-	const char *argv[32] = { f->tool, "-d", peers[1].device, "-x", "1",  "-m", "1024", "-p",
-				 PORT,    "-u", timeout,         "-s", size, "-n", n };
-	unsigned argc = 15;
+	const char *argv[32] = { f->tool, "-F", "-d", peers[1].device, "-x", "1",  "-m", "1024",
+				 "-p",    PORT, "-u", timeout,         "-s", size, "-n", n };
+	unsigned argc = 16;
 	struct proc server;
 	int rc;
 
@@ -344,10 +345,10 @@ static int run_perftest(const struct figure *f, double *ret, struct error *e)
 	if (rc < 0)
 		return rc;
 	rc = await_listener(&server, f->tool, e);
-	argv[2] = peers[0].device;
+	argv[3] = peers[0].device;
 	argv[argc] = "127.0.0.1";
 	if (rc == 0)
-		rc = proc_run((char *const *)argv, ANSWER_NS, &out, e);
+		rc = proc_run((char *const *)argv, TOOL_NS, &out, e);
 	if (rc > 0)
 		rc = error_set(e, -EIO, "%s ended with status %d", f->tool, rc);
 	if (rc == 0)
@@ -355,6 +356,18 @@ static int run_perftest(const struct figure *f, double *ret, struct error *e)
 	proc_stop(&server, SIGTERM, 5 * NSEC_PER_SEC);
 	close_pipes(&server);
 	free(out);
+	return rc;
+}
+
+/* Its two ends may miss each other, and one that sleeps may miss an event. */
+static int run_perftest(const struct figure *f, double *ret, struct error *e)
+{
+	int rc = try_perftest(f, ret, e);
+
+	if (rc < 0) {
+		log_warn("%s; again", e->text);
+		rc = try_perftest(f, ret, e);
+	}
 	return rc;
 }
 
@@ -425,7 +438,9 @@ int main(int argc, char **argv)
 		json_object_set_new(out, figures[i].key, json_pack("{s:[],s:[]}", "agent", "perftest"));
 	for (long round = 0; rc == 0 && round < rounds; round++)
 		for (size_t i = 0; rc == 0 && i < NUM_FIGURES; i++)
-			rc = measure(&figures[i], json_object_get(out, figures[i].key), round % 2 == 0, &e);
+			rc = argc > 2 && strcmp(argv[2], figures[i].key) != 0
+				     ? 0
+				     : measure(&figures[i], json_object_get(out, figures[i].key), round % 2 == 0, &e);
 	for (int i = 0; i < 2; i++) {
 		line_free(peers[i].line); /* their end */
 		proc_stop(&peers[i].proc, SIGTERM, 5 * NSEC_PER_SEC);
