@@ -141,7 +141,7 @@ void op_post_recv(struct agent *a, struct request *r)
 		request_fail(r, -EINVAL, "post_recv: %s: %s", o->name, e.text);
 		return;
 	}
-	if (qp && json_object_get(r->body, "depth"))
+	if (!shared && json_object_get(r->body, "depth"))
 		res.count += rounded_up_by(qp, json_u64(r->body, "depth", 0), res.count);
 	recv_post_list(a, qp, srq, q, lkey, &res);
 	f = json_pack("{s:s, s:I, s:b}", "op", "RECV", "size", (json_int_t)q->rx.size, "signaled", 1);

@@ -361,7 +361,7 @@ static struct spread spread_of(const double *v, int n)
 /* Round by round: what disturbed the one has mostly disturbed the other too. less is taken off both. */
 static struct spread ratio_of(const double *a, const double *b, const double *less, int n)
 {
-	double ratios[ROUNDS_MAX];
+	double ratios[ROUNDS_MAX] = { 0 };
 
 	for (int r = 0; r < n; r++)
 		ratios[r] = (a[r] - (less ? less[r] : 0)) / (b[r] - (less ? less[r] : 0));

@@ -138,6 +138,7 @@ static void *writer(void *user)
 			break;
 		struct buffer *b = c->full[0];
 
+		/* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
 		memmove(c->full, c->full + 1, --c->n_full * sizeof *c->full);
 		pthread_mutex_unlock(&c->lock);
 		write_all(c, b);

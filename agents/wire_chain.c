@@ -14,7 +14,8 @@ int wire_chain_add(struct wire_chain *c, struct wire_rule *r)
 {
 	if (c->n == c->room) {
 		unsigned room = c->room ? c->room * 2 : 16;
-		struct wire_rule **grown = reallocarray(c->rules, room, sizeof *grown);
+		struct wire_rule **grown =
+			reallocarray(c->rules, room, sizeof *grown); /* NOLINT(bugprone-sizeof-expression): an array of pointers */
 
 		if (!grown)
 			return -ENOMEM;
@@ -32,6 +33,7 @@ struct wire_rule *wire_chain_remove(struct wire_chain *c, unsigned at)
 	struct wire_rule *r = c->rules[at];
 
 	wire_chain_changed(c);
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
 	memmove(c->rules + at, c->rules + at + 1, (--c->n - at) * sizeof *c->rules);
 	wire_chain_changed(c);
 	return r;

@@ -64,12 +64,20 @@ static bool read_line(const char *line, const char *name, struct wire_device_cou
 {
 	const char *at = line + strspn(line, " ");
 	size_t len = strlen(name);
-	unsigned long long in, out, out_dropped;
+	unsigned long long fields[12]; /* bytes, packets, errors, dropped and four more of what came in, then of what went out */
 
-	if (!len || strncmp(at, name, len) || at[len] != ':' ||
-	    sscanf(at + len + 1, "%*u %llu %*u %*u %*u %*u %*u %*u %*u %llu %*u %llu", &in, &out, &out_dropped) != 3)
+	if (!len || strncmp(at, name, len) || at[len] != ':')
 		return false;
-	*ret = (struct wire_device_counters){ .in = in, .out = out, .out_dropped = out_dropped };
+	at += len + 1;
+	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+		char *end;
+
+		fields[i] = strtoull(at, &end, 10);
+		if (end == at)
+			return false;
+		at = end;
+	}
+	*ret = (struct wire_device_counters){ .in = fields[1], .out = fields[9], .out_dropped = fields[11] };
 	return true;
 }
 

@@ -37,7 +37,8 @@ int wire_park_add(struct wire_park *park, struct wire_parked *p)
 {
 	if (park->n == park->room) {
 		size_t room = park->room ? park->room * 2 : 64;
-		struct wire_parked **grown = reallocarray(park->heap, room, sizeof *grown);
+		struct wire_parked **grown = reallocarray(
+			park->heap, room, sizeof *grown); /* NOLINT(bugprone-sizeof-expression): an array of pointers */
 
 		if (!grown)
 			return -ENOMEM;

@@ -40,10 +40,10 @@ static bool is_aside(const struct wire_item *it)
 	return it->place.conn && it->place.conn->aside;
 }
 
-static void tell(struct wire_path *w, const struct wire_item *it, const struct wire_came *as, bool late, enum wire_fate fate,
-		 uint64_t n)
+/* as_it_came: before a rule changed it. */
+static void tell(struct wire_path *w, const struct wire_item *it, bool as_it_came, bool late, enum wire_fate fate, uint64_t n)
 {
-	const struct wire_place *place = as ? &as->place : &it->place;
+	const struct wire_place *place = as_it_came ? &w->came.place : &it->place;
 	bool plain = fate == WIRE_PASSED && !it->n_touched && place->transmission <= 1 && !it->icrc_bad;
 
 	if (!it->roce || is_aside(it) || !wire_report_wants(&w->report, plain))
@@ -55,7 +55,7 @@ static void tell(struct wire_path *w, const struct wire_item *it, const struct w
 		.port = it->a.port,
 		.port_name = w->port_names[it->a.port],
 		.frame = it->a.frame,
-		.p = as ? &as->p : &it->a.p,
+		.p = as_it_came ? &w->came.p : &it->a.p,
 		.place = place,
 		.fate = fate,
 		.late = late,
@@ -94,9 +94,9 @@ static void tell_both(struct wire_path *w, const struct wire_item *it, enum wire
 {
 	bool other = it->changed && !it->late;
 
-	tell(w, it, other ? &w->came : NULL, it->late, fate, n);
+	tell(w, it, other, it->late, fate, n);
 	if (other && fate == WIRE_CHANGED)
-		tell(w, it, NULL, true, fate, n);
+		tell(w, it, false, true, fate, n);
 }
 
 /* The packet has come to its end here; owner is its memory when that is not the port's. */
