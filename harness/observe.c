@@ -123,6 +123,16 @@ static size_t inst_of(struct model *m, const json_t *r)
 	return m_inst_new(m, step, iter);
 }
 
+/* Records are numbered as they are written: one that is missing, or there twice, shows. */
+static void look_for_holes(struct model *m, const json_t *record)
+{
+	int64_t n = json_int(record, "n", 0);
+
+	if (n > 0 && n != m->last_n + 1 && !m->hole_n)
+		m->hole_n = n;
+	m->last_n = n > 0 ? n : m->last_n;
+}
+
 void model_feed(struct model *m, const json_t *record)
 {
 	const char *kind = json_str(record, "kind"), *src = json_str(record, "src"), *obj = json_str(record, "obj");
@@ -135,6 +145,7 @@ void model_feed(struct model *m, const json_t *record)
 			      .rec = m->n_recs };
 
 	m->n_recs++;
+	look_for_holes(m, record);
 	if (!kind || m->err)
 		return;
 	if (!strncmp(r.src, "agent/", 6))
@@ -224,7 +235,8 @@ int model_new(const json_t *plan, const struct profile *profile, struct model **
 	m->counter_now = json_object();
 	m->counter_rec = json_object();
 	m->used = json_object();
-	if (!m->strings || !m->values || !m->counter_base || !m->counter_now || !m->counter_rec || !m->used) {
+	m->touching = json_object();
+	if (!m->strings || !m->values || !m->counter_base || !m->counter_now || !m->counter_rec || !m->used || !m->touching) {
 		model_free(m);
 		return -ENOMEM;
 	}
@@ -295,6 +307,7 @@ void model_free(struct model *m)
 	json_decref(m->counter_now);
 	json_decref(m->counter_rec);
 	json_decref(m->used);
+	json_decref(m->touching);
 	strings_free(m->strings);
 	free(m);
 }

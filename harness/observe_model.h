@@ -229,6 +229,9 @@ struct model {
 	const char *kernel;
 	bool ended;          /* the controller's last word was there */
 	unsigned odd;        /* records that contradict themselves; what they say was not used */
+	json_t *touching;    /* names of the rules that packets were touched by */
+	int64_t last_n;      /* number of the newest record */
+	int64_t hole_n;      /* the first whose number is not the one that was due; 0: none */
 	bool several_clocks; /* records of different clock domains: times compare within one only */
 	const char *clk;
 	VEC(struct m_inst) insts;

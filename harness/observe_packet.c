@@ -26,6 +26,16 @@ void m_on_connection(struct model *m, const struct m_record *r)
 	}
 }
 
+static void note_rules(struct model *m, const json_t *rules)
+{
+	const json_t *rule;
+	size_t i;
+
+	json_array_foreach(rules, i, rule)
+		if (json_is_string(rule))
+			json_object_set_new(m->touching, json_string_value(rule), json_true());
+}
+
 void m_on_packet(struct model *m, const struct m_record *r)
 {
 	struct m_packet *p = M_PUSH(m, &m->packets);
@@ -33,6 +43,7 @@ void m_on_packet(struct model *m, const struct m_record *r)
 
 	if (!p)
 		return;
+	note_rules(m, json_object_get(r->r, "rules"));
 	*p = (struct m_packet){
 		.qp = pair ? m_qp_find(m, r->obj, strlen(r->obj)) : M_NONE,
 		.known = pair != NULL,

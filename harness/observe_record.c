@@ -342,7 +342,7 @@ static const struct {
 	{ "recover", on_recover }, { "traffic", on_kept },
 	{ "klog", on_kept },       { "residue", on_kept },
 	{ "blocked", on_kept },    { "lost", on_lost },
-	{ "dump", on_kept },
+	{ "dump", on_kept },       { "wire_stats", on_kept },
 };
 
 void m_record_take(struct model *m, const char *kind, const struct m_record *r)

@@ -258,11 +258,31 @@ static void lost(struct judge *j, const struct m_kept *k)
 	}
 }
 
+/* The wire's last account has to say that nothing was lost, or a record what was. */
+static void account_of_wire(struct judge *j)
+{
+	const struct m_kept *open = NULL;
+	bool told = false;
+
+	for (size_t i = 0; i < j->m->kept.n; i++) {
+		const struct m_kept *k = &j->m->kept.v[i];
+		const char *src = json_str(k->r, "src");
+
+		told |= !strcmp(k->kind, "lost") && src && !strcmp(src, "wire");
+		if (!strcmp(k->kind, "wire_stats") && !json_bool(k->r, "complete", true))
+			open = k;
+	}
+	if (open && !told)
+		judge_say(j, SEVERITY_INCONCLUSIVE, "harness", open->inst, open->rec, "",
+			  "the wire's account is not complete, and no record says what it lost");
+}
+
 void verdict_check_lost(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->kept.n; i++)
 		if (!strcmp(j->m->kept.v[i].kind, "lost"))
 			lost(j, &j->m->kept.v[i]);
+	account_of_wire(j);
 }
 
 /* A lab or an agent that could not be had: nothing of the case was tried. */
@@ -292,6 +312,10 @@ void verdict_check_complete(struct judge *j)
 	if (j->m->odd)
 		judge_say(j, SEVERITY_ERROR, "harness", j->m->inst, last, "",
 			  "%u records contradict themselves: they were not used", j->m->odd);
+	if (j->m->hole_n)
+		judge_say(j, SEVERITY_ERROR, "harness", j->m->inst, last, "",
+			  "observations.jsonl does not go on to record %lld: records are missing, or there twice",
+			  (long long)j->m->hole_n);
 	if (j->torn)
 		judge_say(j, SEVERITY_ERROR, "harness", j->m->inst, last, "",
 			  "observations.jsonl ends in the middle of a line: the controller was cut off");

@@ -322,6 +322,20 @@ static void no_evidence(struct judge *j, size_t inst, const struct m_fault *f)
 	free(name);
 }
 
+/* What the wire counted has to be seen in the packets too, but for a hole in the link, which swallows what is no packet of theirs.
+ */
+static bool packets_agree(const struct judge *j, const struct m_fault *f)
+{
+	const json_t *args = json_object_get(j->m->insts.v[f->inst].plan, "args");
+	const char *action = json_str(args, "action");
+
+	if (strcmp(f->name, "wire") || !json_object_get(f->evidence, "hits"))
+		return true;
+	if (!json_int(f->evidence, "hits", 0) && !json_int(f->evidence, "invented", 0))
+		return false;
+	return json_object_get(j->m->touching, f->as) || (action && !strcmp(action, "blackhole"));
+}
+
 void verdict_check_faults(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->insts.n; i++) {
@@ -341,7 +355,8 @@ void verdict_check_faults(struct judge *j)
 		if (!f->injected)
 			judge_say(j, SEVERITY_ERROR, "fault", i, f->rec, "", "fault %s (%s) could not be injected%s%s", f->as,
 				  f->name, text ? ": " : "", text ? text : "");
-		else if ((!f->fired || !f->evidence) && !j->crashed && !j->cut && !(j->wire_gone && !strcmp(f->name, "wire")))
+		else if ((!f->fired || !f->evidence || !packets_agree(j, f)) && !j->crashed && !j->cut &&
+			 !(j->wire_gone && !strcmp(f->name, "wire")))
 			no_evidence(j, i, f);
 	}
 }
