@@ -23,11 +23,11 @@ static const struct command {
 	{ "plan", cmd_plan, "print what a scenario becomes: its plan as JSON" },
 	{ "judge", cmd_judge, "judge a case or a run again, from its files" },
 	{ "report", cmd_report, "print the report of a run: text, json, junit" },
-	{ "list", cmd_list, "list faults, scenarios, profiles, events, statuses, steps, capabilities" },
+	{ "list", cmd_list, "list faults, actions, scenarios, profiles, events, statuses, steps, capabilities" },
 	{ "schema", cmd_schema, "print the JSON Schema of scenario files, for editors" },
 	{ "guest", cmd_guest, "a shell or a command in the guest that scenarios run in" },
 	{ "clean", cmd_clean, "undo what a killed run left on this machine" },
-	{ "bench", cmd_bench, "measure boot, overhead and memory" },
+	{ "bench", cmd_bench, "measure what the harness costs: guests, agents, the suite, the wire" },
 	{ "help", cmd_help, "this text" },
 };
 
