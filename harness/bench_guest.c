@@ -237,14 +237,14 @@ static int boot_ready(struct bench *b, struct talk *t, struct guest_saved *saved
 
 	if (rc == 0)
 		rc = start(b, t, false, saved, e);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	rc = await(t, "ready", &ready, e);
 	*ret_ms = (double)(now_ns() - begin) / 1e6;
 	json_decref(ready);
 	if (rc == 0 && saved && t->g.control < 0)
 		rc = error_set(e, -EIO, "the saved guest was not restored");
-	if (rc < 0) {
+	if (rc) {
 		guest_stop(&t->g);
 		free(t->buf);
 	}
@@ -259,12 +259,12 @@ static int measure_boots(struct bench *b, struct talk *ret, struct error *e)
 
 	if (rc == 0)
 		rc = boot_ready(b, &t, b->saved, &restored, e);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	guest_stop(&t.g);
 	free(t.buf);
 	rc = boot_ready(b, ret, NULL, &ready, e);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	bench_sample(&b->bare, bare);
 	bench_sample(&b->ready, ready);

@@ -2,8 +2,6 @@
 /* Packets on the wire and the connections they belong to. */
 #include "observe_model.h"
 
-#include <errno.h>
-
 #include "json.h"
 
 void m_on_connection(struct model *m, const struct m_record *r)

@@ -28,12 +28,10 @@ static const char *const severity_names[] = {
 
 struct finding *judge_find(struct judge *j, enum severity severity, const char *check, size_t inst, size_t rec, const char *at)
 {
-	struct finding *f = VEC_PUSH(&j->findings);
+	struct finding *f = M_PUSH(j->m, &j->findings);
 
-	if (!f) {
-		j->m->err = -ENOMEM;
+	if (!f)
 		return NULL;
-	}
 	f->severity = severity;
 	f->check = check;
 	f->inst = inst;
