@@ -28,6 +28,8 @@ static json_t *case_json(const struct report_run *run, const json_t *entry)
 	for (size_t i = 0; i < sizeof(of_verdict) / sizeof(*of_verdict); i++)
 		if (json_object_get(verdict, of_verdict[i]))
 			json_object_set(out, of_verdict[i], json_object_get(verdict, of_verdict[i]));
+	if (*report_str(json_object_get(entry, "result"), "again"))
+		json_object_set(out, "again", json_object_get(json_object_get(entry, "result"), "again"));
 	json_object_set_new(out, "duration_ns", json_integer((json_int_t)report_duration(entry)));
 	json_object_set_new(out, "repeat", json_string(report_repeat(run->run, id, repeat, sizeof(repeat))));
 	return out;

@@ -204,6 +204,29 @@ static int put_deviations(xmlTextWriterPtr w, const struct report_run *run)
 			if (put_text(w, report_str(entry, "case")) || put_text(w, ": deviation ") ||
 			    put_text(w, report_str(deviation, "id")) || put_text(w, "\n"))
 				return -1;
+	json_array_foreach(run->cases, i, entry) {
+		const char *why = report_str(json_object_get(entry, "result"), "again");
+
+		if (*why && (put_text(w, report_str(entry, "case")) || put_text(w, ": ran again, the first time ") ||
+			     put_text(w, why) || put_text(w, "\n")))
+			return -1;
+	}
+	return xmlTextWriterEndElement(w) < 0 ? -1 : 0;
+}
+
+/* What no case did alone. */
+static int put_troubles(xmlTextWriterPtr w, const struct report_run *run)
+{
+	const char *boot;
+	json_t *trouble;
+
+	if (xmlTextWriterStartElement(w, BAD_CAST "system-err") < 0)
+		return -1;
+	json_object_foreach(json_object_get(run->run, "troubles"), boot, trouble)
+		if (!json_bool(trouble, "found", false) &&
+		    (put_text(w, "boot ") || put_text(w, boot) || put_text(w, ": ") || put_text(w, report_str(trouble, "why")) ||
+		     put_text(w, ", and no case does it alone\n")))
+			return -1;
 	return xmlTextWriterEndElement(w) < 0 ? -1 : 0;
 }
 
@@ -229,7 +252,7 @@ static int put_suite(xmlTextWriterPtr w, const struct report_run *run)
 	json_array_foreach(run->cases, i, entry)
 		if (put_case(w, run, entry))
 			return -1;
-	if (put_deviations(w, run) || xmlTextWriterWriteElement(w, BAD_CAST "system-err", BAD_CAST "") < 0)
+	if (put_deviations(w, run) || put_troubles(w, run))
 		return -1;
 	return xmlTextWriterEndElement(w) < 0 ? -1 : 0;
 }

@@ -404,6 +404,35 @@ static void put_deviations(FILE *out, const struct report_run *run)
 	}
 }
 
+/* What happened beside the verdicts: cases that ran a second time, and what no case did alone. */
+static void put_again(FILE *out, const struct report_run *run)
+{
+	bool first = true;
+	size_t i;
+	json_t *entry, *trouble;
+	const char *boot;
+	char safe[TEXT_MAX];
+
+	json_array_foreach(run->cases, i, entry) {
+		const char *why = report_str(json_object_get(entry, "result"), "again");
+
+		if (!*why)
+			continue;
+		fprintf(out, "%sran again %s", first ? "\n" : "", log_escape(report_str(entry, "case"), safe, sizeof(safe)));
+		fprintf(out, ": the first time %s\n", log_escape(why, safe, sizeof(safe)));
+		first = false;
+	}
+	json_object_foreach(json_object_get(run->run, "troubles"), boot, trouble) {
+		if (json_bool(trouble, "found", false))
+			continue;
+		fprintf(out, "%strouble in boot %s", first ? "\n" : "", boot);
+		fprintf(out, ": %s, and none of the %zu cases that ran then does it alone: exit status 3 where nothing failed\n",
+			log_escape(report_str(trouble, "why"), safe, sizeof(safe)),
+			json_array_size(json_object_get(trouble, "cases")));
+		first = false;
+	}
+}
+
 static void put_head(FILE *out, const struct report_run *run)
 {
 	static const struct {
@@ -431,6 +460,7 @@ static int text_write(const struct report_run *run, FILE *out, bool colour, stru
 	put_table(out, run, colour);
 	put_problems(out, run, colour);
 	put_deviations(out, run);
+	put_again(out, run);
 	fprintf(out, "\neverything about it: %s\n", log_escape(run->dir, safe, sizeof(safe)));
 	if (*report_str(run->run, "repeat"))
 		fprintf(out, "the same again: %s\n", log_escape(report_str(run->run, "repeat"), safe, sizeof(safe)));
