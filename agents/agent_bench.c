@@ -4,7 +4,6 @@
  * Rounds are interleaved. Both sleep on completion events where perftest can (SEND), else perftest spins. Prints one line of JSON:
  * {"figures": {NAME: {"agent": [..], "perftest": [..]}}}; MiB/s, or microseconds one way.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -22,6 +21,7 @@
 #include "../harness/loop.h"
 #include "../harness/proc.h"
 #include "../harness/units.h"
+#include "first_devices.h"
 
 #define ANSWER_NS (120 * NSEC_PER_SEC)
 #define TOOL_NS (30 * NSEC_PER_SEC)
@@ -36,7 +36,7 @@
 
 struct peer {
 	const char *name;
-	char *device;
+	const char *device;
 	struct proc proc;
 	struct line *line;
 	json_t *reply, *records, *dev, *qp, *trf;
@@ -269,13 +269,11 @@ static int run_agents(const struct figure *f, double *ret, struct error *e)
 static bool listens(void)
 {
 	FILE *f = fopen("/proc/net/tcp", "re");
-	char line[256], local[64], remote[64];
-	unsigned state;
+	char line[256], local[64], state[4];
 	bool found = false;
 
 	while (f && !found && fgets(line, sizeof line, f))
-		found = sscanf(line, " %*[^ ] %63s %63s %x", local, remote, &state) == 3 && strstr(local, PORT_HEX) &&
-			state == 0x0a;
+		found = sscanf(line, " %*s %63s %*s %3s", local, state) == 2 && strstr(local, PORT_HEX) && strcmp(state, "0A") == 0;
 	if (f)
 		fclose(f);
 	return found;
@@ -298,10 +296,18 @@ static int parse_table(const struct figure *f, const char *out, double *ret, str
 {
 	for (const char *line = out; line; line = strchr(line, '\n')) {
 		double v[6] = { 0 };
-		int n;
+		const char *at;
+		char *end;
+		int n = 0;
 
 		line += *line == '\n';
-		n = sscanf(line, " %lf %lf %lf %lf %lf %lf", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5]);
+		at = line + strspn(line, " \t");
+		for (; n < 6 && *at != '\n'; at = end + strspn(end, " \t")) {
+			v[n] = strtod(at, &end);
+			if (end == at)
+				break;
+			n++;
+		}
 		if (n < 4 || (int)v[0] != f->size)
 			continue;
 		*ret = f->latency ? v[5] : v[3];
@@ -373,25 +379,13 @@ static int run_perftest(const struct figure *f, double *ret, struct error *e)
 
 /* ---- around it ---- */
 
-/* The first two devices by name. */
-static int find_devices(struct error *e)
-{
-	struct dirent **list = NULL;
-	int n = scandir("/sys/class/infiniband", &list, NULL, alphasort), found = 0;
-
-	for (int i = 0; i < n; i++) {
-		if (list[i]->d_name[0] != '.' && found < 2)
-			peers[found++].device = strdup(list[i]->d_name);
-		free(list[i]);
-	}
-	free(list);
-	return found == 2 ? 0 : error_set(e, -ENODEV, "fewer than two RDMA devices in /sys/class/infiniband");
-}
-
 static int prepare(struct error *e)
 {
 	ssize_t n = readlink("/proc/self/exe", agent_path, sizeof agent_path - 32);
-	int rc = find_devices(e);
+	int rc = 0;
+
+	if (!first_devices(&peers[0].device, &peers[1].device))
+		rc = error_set(e, -ENODEV, "fewer than two RDMA devices in /sys/class/infiniband");
 
 	agent_path[n > 0 ? n : 0] = '\0';
 	dirname(agent_path);
@@ -449,7 +443,6 @@ int main(int argc, char **argv)
 		json_decref(peers[i].dev);
 		json_decref(peers[i].qp);
 		json_decref(peers[i].trf);
-		free(peers[i].device);
 	}
 	if (rc < 0) {
 		log_error("%s", e.text);

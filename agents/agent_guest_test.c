@@ -4,10 +4,10 @@
  * devices there are, and says 77 (skipped) when there are fewer.
  */
 #include <CUnit/Basic.h>
-#include <dirent.h>
 #include <libgen.h>
 
 #include "agent_peer.h"
+#include "first_devices.h"
 
 #define ROUNDS 60
 
@@ -439,21 +439,6 @@ static void test_end_of_file(void)
 	}
 }
 
-/* The first two devices by name; false when there are fewer. */
-static bool find_devices(void)
-{
-	struct dirent **list = NULL;
-	int n = scandir("/sys/class/infiniband", &list, NULL, alphasort), found = 0;
-
-	for (int i = 0; i < n; i++) {
-		if (list[i]->d_name[0] != '.' && found < 2)
-			peers[found++].device = strdup(list[i]->d_name);
-		free(list[i]);
-	}
-	free(list);
-	return found == 2;
-}
-
 static void find_agent(void)
 {
 	ssize_t n = readlink("/proc/self/exe", agent_path, sizeof(agent_path) - 32);
@@ -492,7 +477,7 @@ int main(int argc, char **argv)
 		peers[1].device = argv[2];
 		if (argc > 3)
 			snprintf(agent_path, sizeof(agent_path), "%s", argv[3]);
-	} else if (!find_devices()) {
+	} else if (!first_devices(&peers[0].device, &peers[1].device)) {
 		printf("skipped: fewer than two RDMA devices in /sys/class/infiniband\n");
 		return 77;
 	}
