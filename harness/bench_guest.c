@@ -279,7 +279,7 @@ static int one_round(struct bench *b, struct error *e)
 	struct talk t;
 	int rc = measure_boots(b, &t, e);
 
-	if (rc < 0)
+	if (rc)
 		return rc;
 	rc = measure_cases(b, &t, e);
 	if (rc == 0)

@@ -459,6 +459,7 @@ static void renew_random(const char *hex)
 
 	_Static_assert(offsetof(struct rand_pool_info, buf) == 2 * sizeof(int), "as the kernel has it");
 	for (size_t i = 0; i < sizeof seed.buf; i++) {
+		/* NOLINTNEXTLINE(cert-err34-c): two digits fit */
 		if (sscanf(hex + 2 * i, "%2x", &byte) != 1)
 			fail("the seed is short");
 		seed.buf[i] = (unsigned char)byte;
@@ -517,6 +518,7 @@ static const char *be_saved(const char *name)
 	dprintf(control, "prepared %d\n", prepare(name));
 	while (!memchr(line, '\n', len) && (n = read(control, line + len, sizeof line - 1 - len)) > 0)
 		len += (size_t)n;
+	/* NOLINTNEXTLINE(cert-err34-c): the host's own time */
 	if (sscanf(line, "run %255s %ld %ld %128s", next, &now.tv_sec, &now.tv_nsec, hex) != 4) {
 		errno = EPROTO;
 		fail("control: %s", line);

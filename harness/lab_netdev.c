@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "lab_netdev.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/ethtool.h>
@@ -9,6 +10,7 @@
 #include <stdint.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -100,12 +102,11 @@ static bool has_ipv6(const char *netdev)
 static bool has_link_local(const char *netdev)
 {
 	FILE *f = fopen("/proc/self/net/if_inet6", "re");
-	char addr[33], name[32];
-	unsigned index, prefix, scope, flags;
+	char addr[33], flags[9], name[32];
 	bool found = false;
 
-	while (f && !found && fscanf(f, "%32s %x %x %x %x %31s", addr, &index, &prefix, &scope, &flags, name) == 6)
-		found = strcmp(name, netdev) == 0 && strncmp(addr, "fe80", 4) == 0 && !(flags & 0x40);
+	while (f && !found && fscanf(f, "%32s %*s %*s %*s %8s %31s", addr, flags, name) == 3)
+		found = strcmp(name, netdev) == 0 && strncmp(addr, "fe80", 4) == 0 && !(strtoul(flags, NULL, 16) & 0x40);
 	if (f)
 		fclose(f);
 	return found;
@@ -135,15 +136,16 @@ int lab_netdev_ipv6(const char *netdev, bool on, struct error *e)
 
 int lab_netdev_link_local(const char *netdev, char ret_mac[24], char ret_addr[48], struct error *e)
 {
-	char path[96];
+	char path[96], text[32] = "", *at = text;
 	unsigned m[6];
 	FILE *f;
 	int n = 0;
 
 	snprintf(path, sizeof path, "/sys/class/net/%s/address", netdev);
 	f = fopen(path, "re");
-	if (f)
-		n = fscanf(f, "%2x:%2x:%2x:%2x:%2x:%2x", &m[0], &m[1], &m[2], &m[3], &m[4], &m[5]);
+	if (f && fgets(text, sizeof text, f))
+		for (; n < 6 && isxdigit((unsigned char)*at); at += *at == ':')
+			m[n++] = (unsigned)strtoul(at, &at, 16) & 0xff;
 	if (f)
 		fclose(f);
 	if (n != 6)
