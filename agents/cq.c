@@ -257,9 +257,7 @@ static void finish_create(struct agent *a, struct verbs_call *call)
 	} else {
 		cq->dev->o.users--;
 	}
-	verbs_reply(call, ret);
-	json_decref(call->args);
-	free(c);
+	verbs_end(call, ret);
 }
 
 void op_cq_create(struct agent *a, struct request *r)
@@ -278,9 +276,7 @@ void op_cq_create(struct agent *a, struct request *r)
 	cq->dev = (struct dev *)dev;
 	cq->manual = poll && poll[0] == 'm';
 	dev->users++;
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		abort();
+	c = verbs_call_new(sizeof(*c));
 	*c = (struct cq_call){ .call = { .verb = "ibv_create_cq",
 					 .obj = o,
 					 .req = r,

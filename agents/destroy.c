@@ -2,7 +2,6 @@
 #include "destroy.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../harness/json.h"
@@ -192,9 +191,7 @@ static void finish_destroy(struct agent *a, struct verbs_call *call)
 	o->busy = false;
 	if (!call->cancelled)
 		verbs_record(a, call, NULL);
-	verbs_reply(call, json_pack("{s:i}", "life", (int)o->life));
-	json_decref(call->args);
-	free(call);
+	verbs_end(call, json_pack("{s:i}", "life", (int)o->life));
 }
 
 void op_destroy(struct agent *a, struct request *r)
@@ -219,9 +216,7 @@ void op_destroy(struct agent *a, struct request *r)
 		request_fail(r, -EBUSY, "destroy: %s has %u objects", o->name, o->users);
 		return;
 	}
-	call = calloc(1, sizeof(*call));
-	if (!call)
-		abort();
+	call = verbs_call_new(sizeof(*call));
 	*call = (struct verbs_call){
 		.verb = destructors[type].verb, .obj = o, .req = r, .run = run_destroy, .finish = finish_destroy
 	};

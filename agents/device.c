@@ -147,9 +147,7 @@ static void finish_open(struct agent *a, struct verbs_call *call)
 		memcpy(dev->rdma, c->rdma, sizeof(dev->rdma));
 		events_watch(a, dev);
 	}
-	verbs_reply(call, c->ctx ? device_json(dev) : NULL);
-	json_decref(call->args);
-	free(c);
+	verbs_end(call, c->ctx ? device_json(dev) : NULL);
 }
 
 void op_device_open(struct agent *a, struct request *r)
@@ -165,9 +163,7 @@ void op_device_open(struct agent *a, struct request *r)
 	o = object_claim(a, r, OBJECT_DEV);
 	if (!o)
 		return;
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		abort();
+	c = verbs_call_new(sizeof(*c));
 	*c = (struct open_call){ .call = { .verb = "ibv_open_device",
 					   .obj = o,
 					   .req = r,
@@ -209,9 +205,7 @@ static void finish_pd(struct agent *a, struct verbs_call *call)
 	object_settle(&pd->o, c->made != NULL);
 	if (!c->made)
 		pd->dev->o.users--;
-	verbs_reply(call, json_pack("{s:i}", "life", (int)pd->o.life));
-	json_decref(call->args);
-	free(c);
+	verbs_end(call, json_pack("{s:i}", "life", (int)pd->o.life));
 }
 
 void op_pd_create(struct agent *a, struct request *r)
@@ -224,9 +218,7 @@ void op_pd_create(struct agent *a, struct request *r)
 	o = object_claim(a, r, OBJECT_PD);
 	if (!o)
 		return;
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		abort();
+	c = verbs_call_new(sizeof(*c));
 	*c = (struct pd_call){ .call = { .verb = "ibv_alloc_pd",
 					 .obj = o,
 					 .req = r,

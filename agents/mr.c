@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -69,9 +68,7 @@ static void finish_reg(struct agent *a, struct verbs_call *call)
 	object_settle(&mr->o, c->made != NULL);
 	if (!c->made)
 		mr->pd->o.users--;
-	verbs_reply(call, ret);
-	json_decref(call->args);
-	free(c);
+	verbs_end(call, ret);
 }
 
 static bool parse_access(struct request *r, unsigned *ret)
@@ -123,9 +120,7 @@ void op_mr_create(struct agent *a, struct request *r)
 	mr->pd = (struct pd *)pd;
 	mr->access = access;
 	pd->users++;
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		abort();
+	c = verbs_call_new(sizeof(*c));
 	*c = (struct mr_call){ .call = { .verb = "ibv_reg_mr",
 					 .obj = o,
 					 .req = r,

@@ -79,9 +79,7 @@ static void finish_create(struct agent *a, struct verbs_call *call)
 		make_queues(a, qp);
 	else
 		count_users(qp, -1);
-	verbs_reply(call, ret);
-	json_decref(call->args);
-	free(c);
+	verbs_end(call, ret);
 }
 
 static uint32_t cap_value(const json_t *cap, const char *key, int64_t def)
@@ -125,9 +123,7 @@ void op_qp_create(struct agent *a, struct request *r)
 	o = object_claim(a, r, OBJECT_QP);
 	if (!o)
 		return;
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		abort();
+	c = verbs_call_new(sizeof(*c));
 	qp = (struct qp *)o;
 	qp->pd = (struct pd *)pd;
 	qp->scq = (struct cq *)scq;
@@ -270,9 +266,7 @@ void op_qp_modify(struct agent *a, struct request *r)
 		request_fail(r, -EINVAL, "qp_modify: %s: unknown state \"%s\"", o->name, to_name ? to_name : "");
 		return;
 	}
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		abort();
+	c = verbs_call_new(sizeof(*c));
 	d = (struct qp_defaults){ qp->pd->dev->port, qp->pd->dev->gid_index };
 	c->call = (struct verbs_call){ .verb = "ibv_modify_qp", .obj = o, .req = r, .run = run_modify, .finish = finish_modify };
 	c->qp = qp;

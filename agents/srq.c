@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "../harness/json.h"
 #include "object.h"
@@ -53,9 +52,7 @@ static void finish_create(struct agent *a, struct verbs_call *call)
 	} else {
 		srq->pd->o.users--;
 	}
-	verbs_reply(call, ret);
-	json_decref(call->args);
-	free(c);
+	verbs_end(call, ret);
 }
 
 void op_srq_create(struct agent *a, struct request *r)
@@ -68,9 +65,7 @@ void op_srq_create(struct agent *a, struct request *r)
 	o = object_claim(a, r, OBJECT_SRQ);
 	if (!o)
 		return;
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		abort();
+	c = verbs_call_new(sizeof(*c));
 	*c = (struct srq_call){ .call = { .verb = "ibv_create_srq",
 					  .obj = o,
 					  .req = r,
@@ -109,9 +104,7 @@ static void finish_modify(struct agent *a, struct verbs_call *call)
 	if (!call->cancelled)
 		verbs_record(a, call, NULL);
 	call->obj->busy = false;
-	verbs_reply(call, NULL);
-	json_decref(call->args);
-	free(call);
+	verbs_end(call, NULL);
 }
 
 void op_srq_modify(struct agent *a, struct request *r)
@@ -122,9 +115,7 @@ void op_srq_modify(struct agent *a, struct request *r)
 
 	if (!o)
 		return;
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		abort();
+	c = verbs_call_new(sizeof(*c));
 	*c = (struct srq_modify_call){ .call = { .verb = "ibv_modify_srq",
 						 .obj = o,
 						 .req = r,

@@ -265,3 +265,19 @@ void verbs_thread_free(struct verbs_thread *t)
 	pthread_cond_destroy(&t->wake);
 	free(t);
 }
+
+void *verbs_call_new(size_t bytes)
+{
+	void *call = calloc(1, bytes);
+
+	if (!call)
+		abort();
+	return call;
+}
+
+void verbs_end(struct verbs_call *call, json_t *fields)
+{
+	verbs_reply(call, fields);
+	json_decref(call->args);
+	free(call);
+}

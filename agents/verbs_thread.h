@@ -18,7 +18,7 @@ struct object;
 struct request;
 struct verbs_thread;
 
-/* Embedded first in what a caller allocates; finish() frees it. */
+/* Embedded first in what verbs_call_new() gives; finish() ends with verbs_end(). */
 struct verbs_call {
 	const char *verb; /* "ibv_destroy_cq" */
 	struct object *obj;
@@ -45,6 +45,9 @@ struct verbs_call {
 	struct verbs_call *next;
 };
 
+/* Zeroed; never NULL. */
+void *verbs_call_new(size_t bytes);
+
 int verbs_thread_new(struct agent *a, struct verbs_thread **ret);
 /* Calls that are under way or queued are abandoned with it: only when the process ends, or when there are none. */
 void verbs_thread_free(struct verbs_thread *t);
@@ -57,5 +60,7 @@ const struct verbs_call *verbs_running(const struct verbs_thread *t);
 void verbs_record(struct agent *a, const struct verbs_call *call, json_t *ret);
 /* Answers its request, if there still is one: with fields (stolen) when err is 0, else with -err and "verb: name: text". */
 void verbs_reply(struct verbs_call *call, json_t *fields);
+/* The same, and the call is freed. */
+void verbs_end(struct verbs_call *call, json_t *fields);
 
 #endif
