@@ -262,16 +262,6 @@ static const struct {
 	{ "not observed for as long as asked", observed_too_short },
 };
 
-/* As if the records had been written so: it is not their numbers that give them away. */
-static void renumber(json_t *records)
-{
-	json_t *r;
-	size_t i;
-
-	json_array_foreach(records, i, r)
-		json_object_set_new(r, "n", json_integer((json_int_t)i + 1));
-}
-
 static void test_mutations(void)
 {
 	for (size_t i = 0; i < sizeof(mutations) / sizeof(mutations[0]); i++) {

@@ -207,8 +207,8 @@ static int put_deviations(xmlTextWriterPtr w, const struct report_run *run)
 	json_array_foreach(run->cases, i, entry) {
 		const char *why = report_str(json_object_get(entry, "result"), "again");
 
-		if (*why && (put_text(w, report_str(entry, "case")) || put_text(w, ": ran again, the first time ") ||
-			     put_text(w, why) || put_text(w, "\n")))
+		if (*why && (put_text(w, report_str(entry, "case")) || put_text(w, ": ran again: ") || put_text(w, why) ||
+			     put_text(w, "\n")))
 			return -1;
 	}
 	return xmlTextWriterEndElement(w) < 0 ? -1 : 0;

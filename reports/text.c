@@ -419,7 +419,7 @@ static void put_again(FILE *out, const struct report_run *run)
 		if (!*why)
 			continue;
 		fprintf(out, "%sran again %s", first ? "\n" : "", log_escape(report_str(entry, "case"), safe, sizeof(safe)));
-		fprintf(out, ": the first time %s\n", log_escape(why, safe, sizeof(safe)));
+		fprintf(out, ": %s\n", log_escape(why, safe, sizeof(safe)));
 		first = false;
 	}
 	json_object_foreach(json_object_get(run->run, "troubles"), boot, trouble) {
