@@ -430,6 +430,9 @@ int main(int argc, char **argv)
 
 	for (size_t i = 0; i < NUM_FIGURES; i++)
 		json_object_set_new(out, figures[i].key, json_pack("{s:[],s:[]}", "agent", "perftest"));
+	/* Once for nothing: memory that was never touched is no part of the question. */
+	for (size_t i = 0; rc == 0 && i < NUM_FIGURES; i++)
+		rc = run_agents(&figures[i], &(double){ 0 }, &e);
 	for (long round = 0; rc == 0 && round < rounds; round++)
 		for (size_t i = 0; rc == 0 && i < NUM_FIGURES; i++)
 			rc = argc > 2 && strcmp(argv[2], figures[i].key) != 0

@@ -433,6 +433,54 @@ static void test_verify(void)
 	tear_down();
 }
 
+/* A deep queue is filled to its depth, and again when half of it is done. */
+static void test_deep_queue_by_halves(void)
+{
+	int id;
+
+	set_up();
+	prepare();
+	id = rig_send("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:i, s:s, s:i}", "op", "traffic", "as", "t", "qp", "q", "ops", "WRITE",
+		      "messages", 30, "depth", 16, "tag", TAG, "peer_tag", PEER_TAG, "role", "tx", "raddr", 0x10000);
+	settle();
+	CU_ASSERT_EQUAL(fake.qp->n_sent, 16);
+	for (unsigned i = 0; i < 7; i++)
+		send_done(i, IBV_WC_SUCCESS, true);
+	settle();
+	CU_ASSERT_EQUAL(fake.qp->n_sent, 16);
+	send_done(7, IBV_WC_SUCCESS, true);
+	settle();
+	CU_ASSERT_EQUAL(fake.qp->n_sent, 24);
+	for (unsigned i = 8; i < 30; i++) {
+		send_done(i, IBV_WC_SUCCESS, true);
+		settle();
+	}
+	CU_ASSERT_EQUAL(fake.qp->n_sent, 30);
+	CU_ASSERT_EQUAL(json_int(rig_wait(id), "done", -1), 30);
+	tear_down();
+}
+
+/* The other half of a ping-pong sends only what it was sent first. */
+static void test_answers(void)
+{
+	int id;
+
+	set_up();
+	prepare();
+	id = rig_send("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:i, s:i, s:b}", "op", "traffic", "as", "t", "qp", "q", "ops", "SEND",
+		      "messages", 2, "expect_messages", 2, "depth", 4, "tag", TAG, "peer_tag", PEER_TAG, "answers", 1);
+	settle();
+	for (unsigned i = 0; i < 2; i++) {
+		CU_ASSERT_EQUAL(fake.qp->n_sent, i);
+		peer_sends(i, PEER_TAG, i);
+		settle();
+		CU_ASSERT_EQUAL(fake.qp->n_sent, i + 1);
+		send_done(i, IBV_WC_SUCCESS, true);
+	}
+	CU_ASSERT_EQUAL(json_int(rig_wait(id), "received", -1), 2);
+	tear_down();
+}
+
 static const struct test_case cases[] = {
 	{ "gaps", test_gaps },
 	{ "pause", test_pause },
@@ -444,6 +492,8 @@ static const struct test_case cases[] = {
 	{ "deadline, destroyed QP", test_deadline_and_gone },
 	{ "refused", test_refused },
 	{ "verify", test_verify },
+	{ "a deep queue is filled by halves", test_deep_queue_by_halves },
+	{ "it answers", test_answers },
 };
 
 int main(void)
