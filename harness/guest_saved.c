@@ -110,7 +110,7 @@ static void key_file(FILE *f, const char *name, const char *path)
 {
 	char hex[SHA256_HEX], *text = NULL;
 	struct error ignored;
-	size_t len;
+	size_t len = 0;
 
 	if (read_whole(path, &text, &len, &ignored) == 0)
 		fprintf(f, "%s %s\n", name, sha256_hex(text, len, hex));
@@ -186,7 +186,7 @@ static int make_key(const struct guest_saved_options *o, char hex[SHA256_HEX], s
 static int describe(const char *dir, json_t **ret, struct error *e)
 {
 	char path[PATH_MAX + 32], hex[SHA256_HEX], *state = NULL;
-	size_t len;
+	size_t len = 0;
 	struct stat st;
 	int rc;
 
@@ -415,7 +415,7 @@ static int newest_first(const void *a, const void *b)
 /* Keeps those used last, and room for one more. */
 static void prune(const char *saved)
 {
-	struct entry found[64];
+	struct entry found[64] = { 0 };
 	size_t n = 0;
 	DIR *d = opendir(saved);
 

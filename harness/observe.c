@@ -256,9 +256,10 @@ static void strings_free(struct strings *strings)
 
 	if (!strings)
 		return;
-	HASH_ITER(hh, strings->head, s, next)
-	{
-		HASH_DEL(strings->head, s);
+	s = strings->head;
+	HASH_CLEAR(hh, strings->head);
+	for (; s; s = next) {
+		next = s->hh.next;
 		free(s);
 	}
 	free(strings);

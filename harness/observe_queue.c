@@ -228,7 +228,7 @@ static void post_index(struct model *m, size_t index)
 static void post_accepted(struct model *m, struct m_post *p, const struct m_record *r)
 {
 	struct wrid first = wrid_decode(json_u64(r->r, "first", 0)), last = wrid_decode(json_u64(r->r, "last", 0));
-	struct m_queue *q = &m->queues.v[p->queue];
+	struct m_queue *q;
 	struct m_life *l;
 
 	seen_life(m, p->queue, r);

@@ -201,7 +201,7 @@ static const char *event_explains(const struct model *m, size_t qp, unsigned lif
 {
 	static const char *const fatal[] = { "QP_ACCESS_ERR", "QP_REQ_ERR", "QP_FATAL", "CQ_ERR", "DEVICE_FATAL", "SRQ_ERR" };
 	static const char *const cm[] = { "DISCONNECTED", "DEVICE_REMOVAL", "ADDR_CHANGE" };
-	struct m_end end = { .qp = qp };
+	struct m_end end = { .qp = qp, .obj = "" };
 	const struct m_life *l = m_life_of(m, m->qps.v[qp].send, life);
 
 	for (size_t i = 0; i < m->events.n; i++) {

@@ -261,7 +261,7 @@ static void test_every_opcode(void)
 		for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
 			struct packet_spec s = spec_of(op, v6, tags, sizes[k]);
 			uint8_t frame[FRAME_MAX];
-			struct packet p;
+			struct packet p = { 0 };
 			int len = packet_build(&s, frame, sizeof frame);
 
 			ROW_ASSERT(len > 0 && packet_decode(frame, (size_t)len, &p) == PACKET_ROCE, "%s %zu", op->name, sizes[k]);
@@ -479,7 +479,7 @@ static void test_seeds(void)
 	DIR *d = opendir(dir);
 	struct dirent *entry;
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
+	MUST(d != NULL);
 	while ((entry = readdir(d))) {
 		uint8_t frame[FRAME_MAX];
 		char path[512];
