@@ -22,9 +22,8 @@
  *   guest: prepared STATUS        nothing of the host is mounted any more; the machine is saved while the guest waits for
  *   host:  run NAME SEC NSEC HEX  the boot file to go on with, the wall clock, and 64 bytes for the random generator
  *   guest: running
- * after which it is a guest that has just booted: clock, random numbers and boot id are its own. Any time later, when it seems to hang:
- *   host:  look                   the kernel is to say on the console what its tasks and processors do
- *   guest: looked
+ * after which it is a guest that has just booted: clock, random numbers and boot id are its own. Any time later, when it seems to
+ * hang: host:  look                   the kernel is to say on the console what its tasks and processors do guest: looked
  */
 #ifndef QD_GUEST_BOOT_H
 #define QD_GUEST_BOOT_H

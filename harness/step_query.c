@@ -42,7 +42,8 @@ void query_counters(struct case_run *r, const char *agent)
 	struct ctl_agent *a;
 
 	for (a = r->c->agents; a; a = a->next) {
-		if (!a->name[0] || !a->device || agent_unreachable(a) || (agent ? strcmp(a->name, agent) != 0 : plan_is_bystander(a->name)))
+		if (!a->name[0] || !a->device || agent_unreachable(a) ||
+		    (agent ? strcmp(a->name, agent) != 0 : plan_is_bystander(a->name)))
 			continue;
 		ops_add(&ops, a->name, json_pack("{s:s,s:o}", "op", "counters", "dev", json_sprintf("dev.%s", a->name)));
 		a->own_counters = 0;

@@ -27,9 +27,9 @@ struct judge {
 	VEC(struct finding) findings;
 	json_t *windows;
 	json_t *bystander; /* what it was like; NULL: there was none */
-	bool crashed;   /* the guest is gone: what is missing is missing for that reason */
-	bool wire_gone; /* so are its proofs */
-	bool cut;       /* the record is not whole: so is what it lacks */
+	bool crashed;      /* the guest is gone: what is missing is missing for that reason */
+	bool wire_gone;    /* so are its proofs */
+	bool cut;          /* the record is not whole: so is what it lacks */
 };
 
 /* A new finding; expected, seen and text are empty. NULL when memory is gone (the model's err says so). */
