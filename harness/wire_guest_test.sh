@@ -55,7 +55,7 @@ moment() {
 }
 one() { # signal moment
 	out=/run/out-\$1-\$2
-	'$qpdrill' run '$work/1-wired.yaml' '$work/2-after.yaml' --provider none --lab rxe --out \$out >/dev/null 2>&1 &
+	'$qpdrill' run '$work/1-wired.yaml' '$work/2-after.yaml' --provider none --lab rxe --lanes 1 --out \$out >/dev/null 2>&1 &
 	pid=\$!
 	until moment \$2 || ! kill -0 \$pid 2>/dev/null; do
 		sleep 0.05
