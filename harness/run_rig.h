@@ -136,6 +136,7 @@ static const struct executor_ops fake = { .name = "fake", .probe = fake_probe, .
 static inline int fake_judge(const char *dir, const char *kernel, bool strict, json_t **ret, struct error *e)
 {
 	static const char *const names[] = { "pass", "deviation", "fail", "inconclusive", "error", "skip" };
+	static const char *const checks[] = { "kernel", "ledger", "payload", "recover" };
 	const char *name = strrchr(dir, '/') + 1, *verdict = "pass";
 	json_t *plan = NULL;
 	char path[512];
@@ -157,8 +158,11 @@ static inline int fake_judge(const char *dir, const char *kernel, bool strict, j
 		json_object_set_new(*ret, "packets",
 				    json_pack("[{s:s,s:s,s:i},{s:s,s:s,s:i}]", "from", "a", "class", "request", "psn", 0, "from",
 					      "b", "class", "ack", "psn", 3));
-	if (strstr(name, "kernel"))
-		json_object_set_new(*ret, "findings", json_pack("[{s:s,s:s}]", "severity", "fail", "check", "kernel"));
+	json_object_set_new(*ret, "findings", json_array());
+	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)
+		if (strstr(name, checks[i]))
+			json_array_append_new(json_object_get(*ret, "findings"),
+					      json_pack("{s:s,s:s}", "severity", "fail", "check", checks[i]));
 	snprintf(path, sizeof(path), "%s/verdict.json", dir);
 	CU_ASSERT(json_save(path, *ret, e) == 0);
 	json_decref(plan);
