@@ -2,8 +2,8 @@
 /*
  * A few ratios that say in seconds whether something became slow: short_bench REFERENCE prints them beside the reference's and ends
  * with 1 when one is worse by more than a third; short_bench --write FILE makes a reference. Processor time of one thread is
- * measured, each thing beside a fixed piece of work in the same round: other load, and another machine, mostly cancel out. What
- * misses is measured once more.
+ * measured, each thing beside a fixed piece of work in the same round: other load cancels out, another processor does not: where it
+ * is not the reference's, nothing is judged, and the exit status is 77. What misses is measured once more.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -179,10 +179,30 @@ static void keep_least(double *least, double us, int round)
 		*least = us;
 }
 
+/* "model name" of the first processor, or "unknown". */
+static void processor_name(char *buf, size_t size)
+{
+	FILE *in = fopen("/proc/cpuinfo", "re");
+	char line[256];
+
+	snprintf(buf, size, "unknown");
+	while (in && fgets(line, sizeof line, in)) {
+		const char *name = strchr(line, ':');
+
+		if (strncmp(line, "model name", 10) != 0 || !name)
+			continue;
+		snprintf(buf, size, "%.*s", (int)strcspn(name + 2, "\n"), name + 2);
+		break;
+	}
+	if (in)
+		fclose(in);
+}
+
 static json_t *measure(void)
 {
 	struct bench_samples ratio[NUM_ENTRIES] = { { .n = 0 } };
 	json_t *figures = json_object();
+	char processor[128];
 
 	for (int block = 0; block < BLOCKS; block++) {
 		double what[NUM_ENTRIES], beside[NUM_ENTRIES];
@@ -197,7 +217,8 @@ static json_t *measure(void)
 	}
 	for (size_t i = 0; i < NUM_ENTRIES; i++)
 		bench_add(figures, &entries[i].figure, &ratio[i]);
-	return json_pack("{s:i,s:o}", "schema", 1, "figures", figures);
+	processor_name(processor, sizeof processor);
+	return json_pack("{s:i,s:s,s:o}", "schema", 1, "processor", processor, "figures", figures);
 }
 
 static int prepare(struct error *e)
@@ -221,7 +242,13 @@ static int against(const char *path, struct error *e)
 {
 	json_t *reference = NULL;
 	int rc = json_load(path, &reference, e), worse = 1;
+	char here[128];
 
+	processor_name(here, sizeof here);
+	if (rc == 0 && !json_has(reference, "processor", here)) {
+		printf("the reference was measured on %s, this is %s\n", json_str(reference, "processor"), here);
+		rc = 77;
+	}
 	for (int i = 0; rc == 0 && worse > 0 && i < 2; i++) {
 		json_t *now = measure();
 
