@@ -37,6 +37,31 @@ static int set_sysctl(const char *family, const char *netdev, const char *key, c
 	return rc ? error_set(e, rc, "%s: %s", path, strerror(-rc)) : 0;
 }
 
+/* A veth's frames wait at the processor that sent them: a sender that moves overtakes itself. So one processor takes all that comes
+ * to a device (Documentation/networking/scaling.rst, RPS), another one for another device. A kernel without RPS keeps its ways. */
+static int keep_order(const char *netdev, struct error *e)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN), sum = 0;
+	char mask[24], path[96];
+
+	for (const char *p = netdev; *p; p++)
+		sum += (unsigned char)*p;
+	snprintf(mask, sizeof mask, "%lx", 1L << sum % (processors < 1 ? 1 : processors > 32 ? 32 : processors));
+	for (unsigned queue = 0;; queue++) {
+		snprintf(path, sizeof path, "/sys/class/net/%s/queues/rx-%u/rps_cpus", netdev, queue);
+		int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+		if (fd < 0 && errno == ENOENT)
+			return 0;
+		int rc = fd < 0 || write(fd, mask, strlen(mask)) < 0 ? -errno : 0;
+
+		if (fd >= 0)
+			close(fd);
+		if (rc)
+			return error_set(e, rc, "%s: %s", path, strerror(-rc));
+	}
+}
+
 /* Only these interfaces: accept packets whose source is an address of this machine, from the other end. rp_filter 2 (loose) is
  * what lets them pass even where net.ipv4.conf.all.rp_filter is 1, as the larger of the two counts. */
 int lab_netdev_end(const char *netdev, struct error *e)
@@ -49,7 +74,7 @@ int lab_netdev_end(const char *netdev, struct error *e)
 		{ "ipv4", "rp_filter", "2" },
 		{ "ipv4", "arp_ignore", "1" },
 	};
-	int rc = 0;
+	int rc = keep_order(netdev, e);
 
 	for (size_t i = 0; rc == 0 && i < sizeof rows / sizeof rows[0]; i++)
 		rc = set_sysctl(rows[i].family, netdev, rows[i].key, rows[i].value, e);
@@ -81,6 +106,8 @@ int lab_netdev_plain(const char *netdev, struct error *e)
 {
 	int rc = offload_off(netdev, e);
 
+	if (rc == 0)
+		rc = keep_order(netdev, e);
 	return rc ? rc : set_sysctl("ipv6", netdev, "disable_ipv6", "1", e);
 }
 
