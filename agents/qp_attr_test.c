@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "qp_attr.h"
 
-#include <CUnit/Basic.h>
 #include <errno.h>
 #include <string.h>
 
 #include "../harness/json.h"
+#include "../harness/test.h"
 
 #define INIT_RC (IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
 #define RTR_UC (IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
@@ -144,19 +144,9 @@ static void test_queried(void)
 	json_decref(q);
 }
 
-int main(void)
-{
-	CU_TestInfo tests[] = {
-		{ "masks", test_masks },           { "parse", test_parse },     { "refused", test_refused },
-		{ "mask names", test_mask_names }, { "queried", test_queried }, CU_TEST_INFO_NULL,
-	};
-	CU_SuiteInfo suites[] = { { "qp_attr", NULL, NULL, NULL, NULL, tests }, CU_SUITE_INFO_NULL };
-	unsigned failed;
+static const struct test_case cases[] = {
+	{ "masks", test_masks },           { "parse", test_parse },     { "refused", test_refused },
+	{ "mask names", test_mask_names }, { "queried", test_queried },
+};
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_run_tests();
-	failed = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failed ? 1 : 0;
-}
+TEST_MAIN("qp_attr", cases)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bench.h"
 
-#include <CUnit/Basic.h>
 #include <errno.h>
 #include <string.h>
 
@@ -86,21 +85,10 @@ static void test_compare(void)
 	}
 }
 
-int main(void)
-{
-	CU_TestInfo tests[] = {
-		{ "a figure is a median with its spread", test_figure },
-		{ "bars", test_bars },
-		{ "what is worse by more than a third", test_compare },
-		CU_TEST_INFO_NULL,
-	};
-	CU_SuiteInfo suites[] = { { "bench", NULL, NULL, NULL, NULL, tests }, CU_SUITE_INFO_NULL };
-	unsigned failed;
+static const struct test_case cases[] = {
+	{ "a figure is a median with its spread", test_figure },
+	{ "bars", test_bars },
+	{ "what is worse by more than a third", test_compare },
+};
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_run_tests();
-	failed = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failed ? 1 : 0;
-}
+TEST_MAIN("bench", cases)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "pattern.h"
 
-#include <CUnit/Basic.h>
 #include <stdbool.h>
 #include <string.h>
+
+#include "test.h"
 
 #define SEED 0x1234567890abcdefULL
 
@@ -110,24 +111,10 @@ static void test_nothing(void)
 	CU_ASSERT_EQUAL(buf[0], 0x55);
 }
 
-int main(void)
-{
-	CU_TestInfo tests[] = {
-		{ "intact at any offset", test_intact_at_any_offset },
-		{ "absent from any offset", test_absent_from_any_offset },
-		{ "other messages are stale", test_others_are_stale },
-		{ "partial", test_partial },
-		{ "one flipped bit", test_one_flipped_bit },
-		{ "nothing", test_nothing },
-		CU_TEST_INFO_NULL,
-	};
-	CU_SuiteInfo suites[] = { { "pattern", NULL, NULL, NULL, NULL, tests }, CU_SUITE_INFO_NULL };
-	unsigned failed;
+static const struct test_case cases[] = {
+	{ "intact at any offset", test_intact_at_any_offset }, { "absent from any offset", test_absent_from_any_offset },
+	{ "other messages are stale", test_others_are_stale }, { "partial", test_partial },
+	{ "one flipped bit", test_one_flipped_bit },           { "nothing", test_nothing },
+};
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_run_tests();
-	failed = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failed ? 1 : 0;
-}
+TEST_MAIN("pattern", cases)

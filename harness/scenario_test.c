@@ -393,20 +393,6 @@ static void packets_are_followed(void)
 	scenario_release(&s);
 }
 
-static void names_of_packets(void)
-{
-	static const char *const wrong[] = {
-		"",          "first-pass", "a",       "a.request",     "a.request.",        "a.request.x", "a.request.-1",
-		"request.0", ".request.0", "a.req.0", "a.request.0x1", "a.request.99999999"
-	};
-
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		ROW_ASSERT(!scenario_packet_parse(wrong[i]), "%s", wrong[i]);
-	for (int i = 0; scenario_packet_class_name(i); i++)
-		CU_ASSERT_EQUAL(scenario_packet_class(scenario_packet_class_name(i)), i);
-	CU_ASSERT_EQUAL(scenario_packet_class("malformed"), -1);
-}
-
 static void ids_come_from_paths(void)
 {
 	struct scenario_path *paths;
@@ -593,7 +579,6 @@ static const struct test_case cases[] = {
 	{ "these are right", these_are_right },
 	{ "hostile input is bounded", hostile_input_is_bounded },
 	{ "packets are followed", packets_are_followed },
-	{ "names of packets", names_of_packets },
 	{ "ids come from paths", ids_come_from_paths },
 	{ "ids below scenarios", ids_below_scenarios },
 	{ "an unreadable file is an error", an_unreadable_file_is_an_error },

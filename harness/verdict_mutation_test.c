@@ -104,24 +104,24 @@ static void an_event_more(json_t *rs)
 	set(r, "src", "agent/a");
 }
 
-static void state_after_the_error(json_t *rs)
+static void set_states(json_t *rs, int step, const char *state)
 {
 	json_t *r;
 	size_t i;
 
 	json_array_foreach(rs, i, r)
-		if (!strcmp(json_str(r, "kind"), "state") && json_int(r, "step", 0) == 5)
-			set(r, "new", "RTS");
+		if (!strcmp(json_str(r, "kind"), "state") && json_int(r, "step", 0) == step)
+			set(r, "new", state);
+}
+
+static void state_after_the_error(json_t *rs)
+{
+	set_states(rs, 5, "RTS");
 }
 
 static void peer_state(json_t *rs)
 {
-	json_t *r;
-	size_t i;
-
-	json_array_foreach(rs, i, r)
-		if (!strcmp(json_str(r, "kind"), "state") && json_int(r, "step", 0) == 6)
-			set(r, "new", "ERR");
+	set_states(rs, 6, "ERR");
 }
 
 static void modify_that_went_elsewhere(json_t *rs)
