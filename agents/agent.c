@@ -8,8 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../harness/file_line.h"
 #include "../harness/json.h"
 #include "../harness/log.h"
+#include "../harness/record.h"
 #include "../harness/units.h"
 #include "object.h"
 #include "release.h"
@@ -21,36 +23,14 @@
 #endif
 #define LAST_RELEASE_NS (3 * NSEC_PER_SEC)
 
-static void read_word(const char *path, char *buf, size_t size)
-{
-	FILE *f = fopen(path, "re");
-
-	buf[0] = '\0';
-	if (!f)
-		return;
-	if (fgets(buf, (int)size, f))
-		buf[strcspn(buf, "\n")] = '\0';
-	fclose(f);
-}
-
-/* Boot id and time namespace: within one such domain times compare. */
-static void clock_domain(const char *boot_id, char *buf, size_t size)
-{
-	char ns[64];
-	ssize_t n = readlink("/proc/self/ns/time", ns, sizeof(ns) - 1);
-
-	ns[n > 0 ? n : 0] = '\0';
-	snprintf(buf, size, "%s/%s", boot_id, n > 0 ? ns : "-");
-}
-
 static int send_hello(struct agent *a)
 {
 	char boot_id[64], clk[160];
 	json_t *hello;
 	int rc;
 
-	read_word("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id));
-	clock_domain(boot_id, clk, sizeof(clk));
+	file_line(BOOT_ID_PATH, boot_id, sizeof(boot_id));
+	recorder_clock_domain(clk, sizeof(clk));
 	hello = json_pack("{s:{s:i, s:s, s:I, s:s, s:s, s:[s,s,s,s,s,s,s]}}", "hello", "protocol", AGENT_PROTOCOL, "build",
 			  QD_BUILD, "pid", (json_int_t)getpid(), "boot_id", boot_id, "clk", clk, "caps", "RC", "UC", "srq",
 			  "atomics", "inline", "chain", "sqd");

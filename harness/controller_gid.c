@@ -7,30 +7,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "file_line.h"
 #include "json.h"
 
 #define GID_TABLE_MAX 1024
-
-static bool read_line(const char *path, char *buf, size_t size)
-{
-	FILE *f = fopen(path, "re");
-	bool ok;
-
-	if (!f)
-		return false;
-	ok = fgets(buf, (int)size, f) != NULL;
-	fclose(f);
-	if (ok)
-		buf[strcspn(buf, "\n")] = 0;
-	return ok;
-}
 
 static bool is_roce_v2(const char *base, int index)
 {
 	char path[512], type[64];
 
 	snprintf(path, sizeof path, "%s/gid_attrs/types/%d", base, index);
-	return read_line(path, type, sizeof type) && strcmp(type, "RoCE v2") == 0;
+	return file_line(path, type, sizeof type) && strcmp(type, "RoCE v2") == 0;
 }
 
 /* wanted NULL: a link-local one. */
@@ -42,7 +29,7 @@ static int find(const char *sysfs, const char *rdma, int port, const struct in6_
 	snprintf(base, sizeof base, "%s/class/infiniband/%s/ports/%d", sysfs, rdma, port);
 	for (int i = 0; i < GID_TABLE_MAX; i++) {
 		snprintf(path, sizeof path, "%s/gids/%d", base, i);
-		if (!read_line(path, text, sizeof text))
+		if (!file_line(path, text, sizeof text))
 			return -ENOENT;
 		if (inet_pton(AF_INET6, text, &seen) != 1 || !is_roce_v2(base, i))
 			continue;

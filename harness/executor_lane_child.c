@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "controller.h"
+#include "file_line.h"
 #include "json.h"
 #include "line.h"
 #include "log.h"
@@ -38,13 +39,9 @@ struct child {
 
 static unsigned long read_taint(void)
 {
-	char buf[32] = "";
-	int fd = open("/proc/sys/kernel/tainted", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, buf, sizeof buf - 1) : 0;
+	char buf[32];
 
-	if (fd >= 0)
-		close(fd);
-	buf[n > 0 ? n : 0] = '\0';
+	file_line("/proc/sys/kernel/tainted", buf, sizeof buf);
 	return strtoul(buf, NULL, 10) & TAINT_MARKS;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "data.h"
+#include "file_line.h"
 #include "guest_boot.h"
 #include "json.h"
 #include "log.h"
@@ -161,13 +162,8 @@ static bool kvm_boots(const struct guest_kernel *k)
 static char *probe_key(const struct guest_kernel *k, char boot_id[64])
 {
 	char qemu[64], *key = NULL;
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, boot_id, 63) : 0;
 
-	if (fd >= 0)
-		close(fd);
-	boot_id[n > 0 ? n : 0] = '\0';
-	boot_id[strcspn(boot_id, "\n")] = '\0';
+	file_line(BOOT_ID_PATH, boot_id, 64);
 	return asprintf(&key, "%s %s %s", boot_id, guest_qemu_version(qemu, sizeof qemu), k->key) < 0 ? NULL : key;
 }
 

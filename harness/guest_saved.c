@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "data.h"
+#include "file_line.h"
 #include "guest_boot.h"
 #include "json.h"
 #include "log.h"
@@ -160,12 +161,8 @@ static int make_key(const struct guest_saved_options *o, char hex[SHA256_HEX], s
 	char *text = NULL, boot[64] = "";
 	size_t len = 0;
 	FILE *f = open_memstream(&text, &len);
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 
-	if (fd >= 0 && read(fd, boot, sizeof boot - 1) < 0)
-		boot[0] = '\0';
-	if (fd >= 0)
-		close(fd);
+	file_line(BOOT_ID_PATH, boot, sizeof boot);
 	if (!f)
 		return error_set(e, -ENOMEM, "out of memory");
 	fprintf(f, "schema %d\nmachine %s\nkernel %s\nlanes %d %s\n", SCHEMA, boot, o->kernel->key, o->lanes,

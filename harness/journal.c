@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "file_line.h"
 #include "json.h"
 #include "log.h"
 #include "proc.h"
@@ -94,14 +95,9 @@ static json_t *file_id(const char *path)
 
 static json_t *boot_id(void)
 {
-	char buf[64] = "";
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, buf, sizeof buf - 1) : 0;
+	char buf[64];
 
-	if (fd >= 0)
-		close(fd);
-	buf[n > 0 ? n : 0] = '\0';
-	buf[strcspn(buf, "\n")] = '\0';
+	file_line(BOOT_ID_PATH, buf, sizeof buf);
 	return json_string(buf);
 }
 

@@ -12,22 +12,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "file_line.h"
 #include "units.h"
 
 #define ACTIVE_TIMEOUT_NS (5 * NSEC_PER_SEC)
 #define RECHECK_MS 10
-
-static int read_line(const char *path, char *buf, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, buf, size - 1) : -1;
-
-	if (fd >= 0)
-		close(fd);
-	buf[n > 0 ? n : 0] = '\0';
-	buf[strcspn(buf, "\n")] = '\0';
-	return n > 0 ? 0 : -ENOENT;
-}
 
 /* Port ACTIVE and the RoCE v2 GID of the IPv4 address there: fills gid and gid_index. */
 static bool port_ready(struct lab_device *d, const char *want)
@@ -35,14 +24,14 @@ static bool port_ready(struct lab_device *d, const char *want)
 	char path[192], buf[80];
 
 	snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%d/state", d->rdma, d->port);
-	if (read_line(path, buf, sizeof buf) < 0 || !strstr(buf, "ACTIVE"))
+	if (!file_line(path, buf, sizeof buf) || !strstr(buf, "ACTIVE"))
 		return false;
 	for (int i = 0; i < 32; i++) {
 		snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%d/gids/%d", d->rdma, d->port, i);
-		if (read_line(path, d->gid, sizeof d->gid) < 0)
+		if (!file_line(path, d->gid, sizeof d->gid))
 			return false;
 		snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%d/gid_attrs/types/%d", d->rdma, d->port, i);
-		if (strcmp(d->gid, want) == 0 && read_line(path, buf, sizeof buf) == 0 && strcmp(buf, "RoCE v2") == 0) {
+		if (strcmp(d->gid, want) == 0 && file_line(path, buf, sizeof buf) && strcmp(buf, "RoCE v2") == 0) {
 			d->gid_index = i;
 			return true;
 		}

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "file_line.h"
 #include "json.h"
 #include "lab_name.h"
 #include "lab_nldev.h"
@@ -146,16 +147,10 @@ static void note_count(void *user, const char *rdma, const char *type, uint64_t 
 
 static void read_line(const char *rdma, const char *file, char *buf, size_t size)
 {
-	char path[192];
+	char path[320];
 
 	snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/1/%s", rdma, file);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, buf, size - 1) : 0;
-
-	if (fd >= 0)
-		close(fd);
-	buf[n > 0 ? n : 0] = '\0';
-	buf[strcspn(buf, "\n")] = '\0';
+	file_line(path, buf, size);
 }
 
 /* Without a link to its name there is no device, whatever netlink has of it. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "file_line.h"
 #include "json.h"
 #include "units.h"
 
@@ -161,16 +162,10 @@ uint64_t recorder_count(const struct recorder *r)
 
 char *recorder_clock_domain(char *buf, size_t size)
 {
-	char boot[64] = "", ns[64] = "";
+	char boot[64], ns[64] = "";
 	ssize_t n;
-	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
 
-	if (f) {
-		if (!fgets(boot, sizeof boot, f))
-			boot[0] = 0;
-		fclose(f);
-	}
-	boot[strcspn(boot, "\n")] = 0;
+	file_line(BOOT_ID_PATH, boot, sizeof boot);
 	/* "time:[4026531834]"; kernels before 5.6 have no time namespaces. */
 	n = readlink("/proc/self/ns/time", ns, sizeof ns - 1);
 	ns[n > 0 ? n : 0] = 0;
