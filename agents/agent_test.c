@@ -247,6 +247,30 @@ static void test_keys(void)
 	tear_down();
 }
 
+/* The device has its copy when the call returns: what is in the buffer then does not count any more. */
+static void test_inline(void)
+{
+	static const struct {
+		bool is_inline;
+		int intact;
+	} rows[] = { { false, 2 }, { true, 0 } };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		json_t *seen;
+
+		set_up();
+		CU_ASSERT_EQUAL(to_rts(), 0);
+		CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:s, s:i, s:i, s:b}", "op", "post", "qp", "p.a", "wr", "SEND", "mr", "tx",
+				       "count", 2, "tag", 5, "inline", rows[i].is_inline),
+				0);
+		CU_ASSERT_EQUAL(!!(fake.qp->sent[0].send_flags & IBV_SEND_INLINE), rows[i].is_inline);
+		seen = rig_ask("{s:s, s:s, s:i, s:i}", "op", "verify", "mr", "tx", "count", 2, "tag", 5);
+		ROW_ASSERT(json_int(seen, "intact", -1) == rows[i].intact, "row %zu", i);
+		ROW_ASSERT(json_int(seen, "absent", -1) == 2 - rows[i].intact, "row %zu", i);
+		tear_down();
+	}
+}
+
 /* Completions by event; what nobody posted has the object "?". */
 static void test_completions(void)
 {
@@ -467,6 +491,7 @@ static const struct test_case cases[] = {
 	{ "every call fails once", test_every_call_fails_once },
 	{ "modify", test_modify },
 	{ "bad_wr in the middle", test_bad_wr_in_the_middle },
+	{ "inline data is taken when it is posted", test_inline },
 	{ "keys", test_keys },
 	{ "completions", test_completions },
 	{ "discard at RESET", test_discard_at_reset },

@@ -183,6 +183,16 @@ static void message_fill(struct agent *a, const struct message *m, uint64_t inde
 	pattern_fill(p, (char *)m->mr->addr + at, m->size < m->mr->bytes - at ? m->size : m->mr->bytes - at);
 }
 
+/* Inline data is the device's own once it is posted: what comes into the buffer after that must not be sent. */
+static void message_spoil(struct agent *a, const struct message *m, uint64_t index)
+{
+	uint64_t at = m->off + slot_of(m, index) * m->stride;
+
+	if (m->flags & IBV_SEND_INLINE && m->fill && at < m->mr->bytes)
+		pattern_fill((struct pattern){ .seed = a->seed }, (char *)m->mr->addr + at,
+			     m->size < m->mr->bytes - at ? m->size : m->mr->bytes - at);
+}
+
 static void message_build(const struct message *m, uint64_t index, uint64_t wr_id, struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
 	uint64_t slot = slot_of(m, index), raddr = m->raddr + slot * m->rstride;
@@ -245,6 +255,7 @@ static void post_each(struct agent *a, struct qp *qp, const struct message *m, u
 			queue_refuse(qp->sq, 1);
 			return;
 		}
+		message_spoil(a, m, index0 + i);
 		accept_one(qp, m);
 		note_accepted(res, wr_id);
 	}
@@ -276,6 +287,7 @@ static void post_chain(struct agent *a, struct qp *qp, const struct message *mes
 		res->bad = (int)accepted;
 	}
 	for (unsigned i = 0; i < accepted; i++) {
+		message_spoil(a, messages + i * step, index0 + i);
 		accept_one(qp, messages + i * step);
 		note_accepted(res, list[i].wr_id);
 	}

@@ -111,14 +111,22 @@ static void place_in_named(struct planner *p, json_t *step, uint64_t bytes)
 	json_object_set_new(step, "mem_step", json_integer(ends > 1 ? (json_int_t)bytes : 0));
 }
 
-static uint64_t member_size_max(const json_t *step)
+/* What a message may be long: where a device's word decides, as long as that may become. */
+static uint64_t size_bound(struct planner *p, const json_t *message)
 {
-	uint64_t size = (uint64_t)json_int(step, "size", 0);
+	const json_t *size = json_object_get(message, "size");
+
+	return size ? plan_ref_bound(p, size) : 0;
+}
+
+static uint64_t member_size_max(struct planner *p, const json_t *step)
+{
+	uint64_t size = size_bound(p, step);
 	size_t i;
 	json_t *member;
 
 	json_array_foreach(json_object_get(step, "members"), i, member)
-		size = max_u64(size, (uint64_t)json_int(member, "size", 0));
+		size = max_u64(size, size_bound(p, member));
 	return size;
 }
 
@@ -141,9 +149,9 @@ static int place_replay(struct planner *p, json_t *step)
 
 	if (!original)
 		return error_set(p->e, -EINVAL, "replay: no post before it is called '%s'", of);
-	if (member_size_max(step) > (uint64_t)json_int(original, "stride", 0))
+	if (member_size_max(p, step) > (uint64_t)json_int(original, "stride", 0))
 		return error_set(p->e, -EINVAL, "replay: '%s' has %lld bytes a message, this one asks for %llu", of,
-				 (long long)json_int(original, "stride", 0), (unsigned long long)member_size_max(step));
+				 (long long)json_int(original, "stride", 0), (unsigned long long)member_size_max(p, step));
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
 		if (json_object_get(original, places[i]))
 			json_object_set(step, places[i], json_object_get(original, places[i]));
@@ -153,7 +161,7 @@ static int place_replay(struct planner *p, json_t *step)
 int plan_place(struct planner *p, json_t *step)
 {
 	const json_t *at = json_object_get(step, "at");
-	uint64_t stride = stride_of(member_size_max(step)), slots;
+	uint64_t stride = stride_of(member_size_max(p, step)), slots;
 
 	if (json_str(step, "replay"))
 		return place_replay(p, step);

@@ -378,7 +378,7 @@ static json_t *step_schema(const struct gstep *s)
 	case GSTEP_TOGETHER:
 		return steps_ref(2);
 	default:
-		return map_schema(&s->map);
+		return or_var(map_schema(&s->map));
 	}
 }
 

@@ -158,7 +158,7 @@ static json_t *argument_parse(struct loader *l, struct ynode *n, const struct gs
 
 static json_t *step_parse(struct loader *l, struct ynode *n)
 {
-	struct ynode *arg;
+	struct ynode *arg, *body;
 	const struct gstep *s;
 	json_t *out;
 	bool around;
@@ -187,7 +187,8 @@ static json_t *step_parse(struct loader *l, struct ynode *n)
 	}
 	around = l->touched;
 	l->touched = false;
-	out = argument_parse(l, arg, s);
+	body = sweep_resolve(l, arg);
+	out = body ? argument_parse(l, body, s) : NULL;
 	if (!out) {
 		l->touched = around;
 		return NULL;
@@ -195,8 +196,8 @@ static json_t *step_parse(struct loader *l, struct ynode *n)
 	json_object_set_new(out, "do", json_string(s->name));
 	json_object_set_new(out, "line", json_integer(arg->key->line));
 	json_object_set_new(out, "col", json_integer(arg->key->col));
-	if (arg->kind == YNODE_MAP)
-		add_label(l, arg, s, out, arg->key->line);
+	if (body->kind == YNODE_MAP)
+		add_label(l, body, s, out, arg->key->line);
 	if (l->mode == SWEEP_FIRST_PASS)
 		out = packets_step(l, out);
 	l->touched = around;
