@@ -8,9 +8,10 @@
 #   key      identifies image and modules
 # or, with exit status 1, error=WHY.
 #
-# usage: fetch_kernel.sh [--update] [--init PROGRAM] [--kernel IMAGE --modules DIR]
+# usage: fetch_kernel.sh [--update] [--init PROGRAM] [--kernel SERIES | --kernel IMAGE --modules DIR]
 #   --init               the guest's first program (build/qpdrill-init); without it no initrd is made
 #   --update             look for a newer distribution kernel even when one is in the cache
+#   --kernel SERIES      6.12: the newest of Debian's kernels of that series, from the first suite that has one
 #   --kernel, --modules  one's own build; DIR is a folder with lib/modules/RELEASE below it, or that folder itself
 #
 # Whatever is made is made under a temporary name and renamed when whole, so a killed run leaves nothing half-made.
@@ -23,7 +24,7 @@ say() { printf 'kernel: %s\n' "$*" >&2; }
 exec 3>&1
 die() { say "$*"; printf 'error=%s\n' "$*" >&3; exit 1; }
 
-update='' init='' user_image='' user_modules=''
+update='' init='' series='' user_image='' user_modules=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--update) update=1; shift ;;
@@ -33,7 +34,9 @@ while [ $# -gt 0 ]; do
 	*) die "unknown argument $1" ;;
 	esac
 done
-[ -z "$user_image" ] || [ -n "$user_modules" ] || die "--kernel needs --modules DIR as well: the modules built with that kernel"
+if [ -z "$user_modules" ] && [[ $user_image =~ ^[0-9]+\.[0-9]+$ ]]; then series=$user_image user_image=''; fi
+[ -z "$user_image" ] || [ -n "$user_modules" ] ||
+	die "--kernel $user_image needs --modules DIR as well: the modules built with that kernel (a series of Debian's kernels is written like 6.12)"
 [ -z "$user_modules" ] || [ -n "$user_image" ] || die "--modules needs --kernel IMAGE as well: the kernel built with those modules"
 
 if [ -n "${QPDRILL_CACHE:-}" ]; then cache=$QPDRILL_CACHE
@@ -47,6 +50,8 @@ fi
 need_first='virtio_pci 9pnet_virtio 9p overlay virtio_console'
 need='rdma_rxe ib_uverbs veth'
 want='crc32_generic sch_netem'
+# Where a series of Debian's kernels is looked for.
+suites='bookworm-backports trixie-backports bookworm trixie sid'
 
 # Takes the ELF image out of a bzImage: finds the compressed payload by its magic.
 extract_vmlinux() { # image target
@@ -128,41 +133,87 @@ update_lists() {
 	apt-get -q "${apt[@]}" update </dev/null >"$tmp/log" 2>&1 || { grep -m3 '^[EW]:' "$tmp/log" >&2; return 1; }
 }
 
-fetch_distribution() {
-	local package deb version
+# Sets up apt, and has the newest package of what is wanted in $package: where there is none, $why says so.
+find_distribution() {
 	command -v apt-get >/dev/null || die "no apt-get here to fetch a kernel with: give one's own with --kernel IMAGE --modules DIR"
 	apt=(-o APT::Sandbox::User=root -o Acquire::Retries=3 -o Acquire::http::Timeout=30 -o DPkg::Lock::Timeout=300)
+	if [ -n "$series" ]; then find_series; return; fi
 	package=$(resolve_package)
-	if [ -z "$package" ]; then
-		update_lists; package=$(resolve_package)
-		[ -n "$package" ] || die "apt knows no linux-image-amd64. Is there a network and a Debian mirror in /etc/apt? Or give one's own with --kernel IMAGE --modules DIR"
-	fi
-	if [ -n "$update" ] && [ -e "$cache/current/package" ] && [ "$(cat "$cache/current/package")" = "$package" ]; then
+	[ -n "$package" ] || { update_lists; package=$(resolve_package); }
+	why="apt knows no linux-image-amd64. Is there a network and a Debian mirror in /etc/apt? Or give one's own with --kernel IMAGE --modules DIR"
+}
+
+# The mirror that this machine's own apt takes Debian from.
+# shellcheck disable=SC2016 # apt fills that in
+mirror() {
+	apt-get indextargets --format '$(ORIGIN) $(COMPONENT) $(CODENAME) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
+		awk '$1 == "Debian" && $2 == "main" && $3 !~ /-/ { print $4; exit }'
+}
+
+# Looks through suites, older ones and small lists first, with lists of its own: the machine's configuration stays as it is.
+find_series() {
+	local suite uri key=/usr/share/keyrings/debian-archive-keyring.gpg machine=("${apt[@]}")
+	uri=$(mirror)
+	[ -n "$uri" ] || { update_lists; uri=$(mirror); apt=("${machine[@]}"); }
+	[ -n "$uri" ] || die "kernel $series cannot be had: apt on this machine knows no Debian mirror to look on"
+	why="kernel $series cannot be had: Debian's suites have no such kernel any more, or not yet ($suites)"
+	for suite in $suites; do
+		mkdir -p "$cache/apt/$suite/partial" "$cache/apt/archives/partial" || die "cannot write to $cache/apt"
+		printf 'deb [arch=amd64%s] %s %s main\n' "$([ -r "$key" ] && echo " signed-by=$key")" "$uri" "$suite" >"$cache/apt/$suite.list"
+		apt=("${machine[@]}" -o "Dir::Etc::SourceList=$cache/apt/$suite.list" -o Dir::Etc::SourceParts=/dev/null -o "Dir::State::Lists=$cache/apt/$suite"
+			-o "Dir::Cache=$cache/apt" -o Dir::State::status=/dev/null -o Acquire::Languages=none)
+		say "looking for a kernel $series in $suite"
+		if ! apt-get -q "${apt[@]}" -o APT::Update::Error-Mode=any update </dev/null >"$tmp/log" 2>&1; then
+			why="kernel $series cannot be had: the package lists of $suite cannot be read ($(grep -m1 '^[EW]:' "$tmp/log" || tail -1 "$tmp/log"))"
+			continue
+		fi
+		package=$(apt-cache "${apt[@]}" search --names-only "^linux-image-${series/./\\.}[.0-9]*[-+].*amd64$" |
+			awk '$1 !~ /-(cloud|rt)-|-dbg|unsigned/ { print $1 }' | sort -V | tail -1)
+		[ -z "$package" ] || return 0
+	done
+}
+
+# The package and those that it is split into.
+download() {
+	local parts
+	parts=$(apt-cache "${apt[@]}" depends "$package" | awk '$1 == "Depends:" && $2 ~ /^linux-(binary|modules|base)-[0-9]/ { print $2 }')
+	# shellcheck disable=SC2086 # a list of words
+	(cd "$tmp" && apt-get -q "${apt[@]}" download "$package" $parts </dev/null >log 2>&1)
+}
+
+fetch_distribution() {
+	local deb version image
+	find_distribution
+	[ -n "$package" ] || die "$why"
+	if [ -n "$update" ] && [ -e "$link/package" ] && [ "$(cat "$link/package")" = "$package" ]; then
 		say "$package is the newest, and in the cache"
 		return
 	fi
-	say "downloading $package (about 70 MB, once)"
-	if ! (cd "$tmp" && apt-get -q "${apt[@]}" download "$package" </dev/null >log 2>&1); then
-		update_lists; package=$(resolve_package)
-		(cd "$tmp" && apt-get -q "${apt[@]}" download "$package" </dev/null >log 2>&1) || {
+	say "downloading $package (70 to 170 MB, once)"
+	if ! download; then
+		[ -n "$series" ] || { update_lists; package=$(resolve_package); }
+		[ -z "$series" ] && download || {
 			grep -m3 '^[EW]:' "$tmp/log" >&2
 			die "cannot download $package. Is there a network? A cache filled elsewhere (QPDRILL_CACHE=FOLDER) or --kernel IMAGE --modules DIR does without"
 		}
 	fi
-	deb=$(ls "$tmp"/*.deb) && version=$(dpkg-deb -f "$deb" Version) || die "cannot read the downloaded package"
+	version=$(dpkg-deb -f "$tmp/${package}_"*.deb Version) || die "cannot read the downloaded package"
 	say "unpacking $package $version"
-	mkdir -p "$tmp/new/modules" "$tmp/boot"
-	# Without the drivers of devices that no guest of ours has, a quarter of the tree is left.
-	dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$tmp/new/modules" --wildcards \
-		--exclude='*/kernel/sound' --exclude='*/drivers/gpu' --exclude='*/drivers/media' --exclude='*/net/wireless' --exclude='*/drivers/staging' \
-		--exclude='*/drivers/iio' --exclude='*/drivers/usb' --exclude='*/drivers/scsi' --exclude='*/drivers/hid' --exclude='*/drivers/input' \
-		--exclude='*/drivers/mtd' --exclude='*/drivers/hwmon' --exclude='*/drivers/ata' --exclude='*/drivers/isdn' \
-		./lib/modules './boot/vmlinuz-*' || die "cannot unpack $deb"
-	mv "$tmp/new/modules/boot" "$tmp/boot/" || die "no kernel image in $package"
+	mkdir -p "$tmp/new/modules/lib" "$tmp/root"
+	for deb in "$tmp"/*.deb; do # Without the drivers of devices that no guest of ours has, a quarter of the tree is left.
+		dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$tmp/root" --exclude='./usr/share' \
+			--exclude='*/kernel/sound' --exclude='*/drivers/gpu' --exclude='*/drivers/media' --exclude='*/net/wireless' --exclude='*/drivers/staging' \
+			--exclude='*/drivers/iio' --exclude='*/drivers/usb' --exclude='*/drivers/scsi' --exclude='*/drivers/hid' --exclude='*/drivers/input' \
+			--exclude='*/drivers/mtd' --exclude='*/drivers/hwmon' --exclude='*/drivers/ata' --exclude='*/drivers/isdn' || die "cannot unpack $deb"
+		rm -f "$deb"
+	done
+	image=$(find "$tmp/root" -type f -name 'vmlinuz*' -print -quit)
+	[ -n "$image" ] || die "no kernel image in $package"
+	mv "$image" "$tmp/vmlinuz" && mv "$(find "$tmp/root" -type d -path '*lib/modules' -print -quit)" "$tmp/new/modules/lib/modules" || die "no modules in $package"
 	release=$(ls "$tmp/new/modules/lib/modules")
-	finish_kernel "$tmp/new" "$tmp"/boot/boot/vmlinuz-* "${release}_${version//[:\/]/_}"
+	finish_kernel "$tmp/new" "$tmp/vmlinuz" "${release}_${version//[:\/]/_}"
 	printf '%s\n' "$package" >"$cache/kernels/$key/package"
-	ln -sfn "kernels/$key" "$cache/current.new" && mv -T "$cache/current.new" "$cache/current" || die "cannot write $cache/current"
+	ln -sfn "kernels/$key" "$link.new" && mv -T "$link.new" "$link" || die "cannot write $link"
 }
 
 measure() { # kernel-folder
@@ -229,10 +280,13 @@ done
 PATH=$PATH:/usr/sbin:/sbin
 
 mkdir -p "$cache" 2>/dev/null
+# What this machine's own distribution has, or what was fetched for a series; the former may be of that series.
+link=$cache/current
+if [ -n "$series" ] && [[ $(cat "$link/release" 2>/dev/null) != "$series".* ]]; then link=$cache/series-$series; fi
 ready=''
-if [ -z "$update$user_image" ] && is_whole "$cache/current/"; then
-	key=$(basename "$(readlink "$cache/current")")
-	release=$(cat "$cache/current/release") && ready=1
+if [ -z "$update$user_image" ] && is_whole "$link/"; then
+	key=$(basename "$(readlink "$link")")
+	release=$(cat "$link/release") && ready=1
 fi
 initrd_name=''
 [ -z "$init" ] || initrd_name=initrd-$(cat "$init" "${BASH_SOURCE[0]}" | sha256sum | cut -c1-12).gz
@@ -247,11 +301,11 @@ if [ -z "$ready" ] || ! has_initrd; then
 	tmp=$(mktemp -d "$cache/tmp.XXXXXX") || die "cannot write to $cache"
 	trap 'rm -rf "$tmp"' EXIT
 	if [ -n "$user_image" ]; then fetch_user
-	elif [ -n "$update" ] || ! is_whole "$cache/current/"; then fetch_distribution
+	elif [ -n "$update" ] || ! is_whole "$link/"; then fetch_distribution
 	fi
 	if [ -z "$user_image" ]; then
-		key=$(basename "$(readlink "$cache/current")")
-		release=$(cat "$cache/current/release") || die "$cache/current is broken: remove $cache and try again"
+		key=$(basename "$(readlink "$link")")
+		release=$(cat "$link/release") || die "$link is broken: remove $cache and try again"
 	fi
 	if ! has_initrd; then
 		find "$cache/kernels/$key" -name "initrd-*.gz" -mtime +1 -delete # of other versions of the script

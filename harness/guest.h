@@ -28,7 +28,8 @@ struct guest_kernel {
 	char *key; /* identifies image and modules */
 };
 
-/* Fetches or builds what is missing (progress on stderr). image and modules: one's own kernel, both or neither. */
+/* Fetches or builds what is missing (progress on stderr). image and modules: one's own kernel, both or neither; image alone: a
+ * series of Debian's kernels ("6.12"), whose newest it is then. */
 int guest_kernel_find(const char *image, const char *modules, bool update, struct guest_kernel *ret, struct error *e);
 void guest_kernel_release(struct guest_kernel *k);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "profile.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -403,20 +404,24 @@ void profile_release(struct profile *p)
 }
 
 /*
- * Debian counts its builds of one kernel as 6.1.0-57-amd64, 6.1.0-58-amd64: what was seen on one is taken as seen on
- * the other. 6.12.115+deb13-amd64 names the upstream release itself: only the +tag is the distribution's.
+ * The series and the flavour: 6.1.0-57-amd64 and 6.1.0-58-amd64, 6.12.95+deb12-amd64 and 6.12.101+deb13-amd64 are builds of one
+ * stable branch, which takes fixes and nothing else. Where one of them undoes a deviation, the entry is told to be stale.
  */
 static void release_key(const char *release, char *buf, size_t size)
 {
-	const char *dash = strchr(release, '-'), *plus = strchr(release, '+'), *rest;
-	int version = dash ? (int)(dash - release) : (int)strlen(release);
+	size_t series = strspn(release, "0123456789"), version = strspn(release, "0123456789.");
+	const char *flavour = strchr(release, '-') ?: "";
 
-	rest = dash ? dash : "";
-	if (plus && (!dash || plus < dash))
-		version = (int)(plus - release);
-	else if (dash && version > 2 && !memcmp(dash - 2, ".0", 2) && dash[1] >= '0' && dash[1] <= '9')
-		rest = strchr(dash + 1, '-') ? strchr(dash + 1, '-') : "";
-	snprintf(buf, size, "%.*s%s", version, release, rest);
+	if (release[series] == '.')
+		series += 1 + strspn(release + series + 1, "0123456789");
+	if (flavour[0] && isdigit((unsigned char)flavour[1])) {
+		/* A count of builds: Debian's stands for the stable release where that is 0, somebody's own for anything. */
+		if (version == series + 2 && release[version - 1] == '0')
+			flavour = strchr(flavour + 1, '-') ?: "";
+		else
+			series = version;
+	}
+	snprintf(buf, size, "%.*s%s", (int)series, release, flavour);
 }
 
 bool profile_entry_seen(const struct profile *p, const json_t *entry)

@@ -25,7 +25,7 @@ struct profile {
 
 int profile_load(const char *path, const char *kernel, struct profile *ret, struct diag *d, struct error *e);
 void profile_release(struct profile *p);
-/* The kernel that ran is listed in `seen` (same release up to the distribution's patch level, see profile.c). */
+/* The kernel that ran is listed in `seen` (same series and flavour, see profile.c). */
 bool profile_entry_seen(const struct profile *p, const json_t *entry);
 /* The kernel is inside the entry's range. */
 bool profile_entry_in_range(const struct profile *p, const json_t *entry);
