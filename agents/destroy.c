@@ -127,6 +127,22 @@ static void end_mr(struct agent *a, struct object *o, bool gone)
 	mr->pd->o.users--;
 }
 
+static int call_ah(struct object *o)
+{
+	return positive(ibv_destroy_ah(((struct ah *)o)->ah));
+}
+
+static void end_ah(struct agent *a, struct object *o, bool gone)
+{
+	struct ah *ah = (struct ah *)o;
+
+	(void)a;
+	if (!gone)
+		return;
+	ah->ah = NULL;
+	ah->pd->o.users--;
+}
+
 static int call_pd(struct object *o)
 {
 	return positive(ibv_dealloc_pd(((struct pd *)o)->pd));
@@ -171,6 +187,7 @@ const struct destructor destructors[NUM_OBJECT_TYPES] = {
 	[OBJECT_DEV] = { "ibv_close_device", begin_dev, call_dev, end_dev },
 	[OBJECT_PD] = { "ibv_dealloc_pd", no_begin, call_pd, end_pd },
 	[OBJECT_MR] = { "ibv_dereg_mr", begin_mr, call_mr, end_mr },
+	[OBJECT_AH] = { "ibv_destroy_ah", no_begin, call_ah, end_ah },
 	[OBJECT_CQ] = { "ibv_destroy_cq", begin_cq, call_cq, end_cq },
 	[OBJECT_SRQ] = { "ibv_destroy_srq", no_begin, call_srq, end_srq },
 	[OBJECT_QP] = { "ibv_destroy_qp", begin_qp, call_qp, end_qp },
@@ -206,7 +223,8 @@ void op_destroy(struct agent *a, struct request *r)
 			type = (enum object_type)i;
 	}
 	if (type == OBJECT_INVALID) {
-		request_fail(r, -EINVAL, "destroy: unknown type \"%s\"; allowed: qp cq srq mr pd dev", type_name ? type_name : "");
+		request_fail(r, -EINVAL, "destroy: unknown type \"%s\"; allowed: qp cq srq mr ah pd dev",
+			     type_name ? type_name : "");
 		return;
 	}
 	o = object_need(a, r, type, "name");

@@ -52,6 +52,7 @@ static struct {
 	struct fake_qp *qp; /* the newest */
 	struct fake_srq *srq;
 	struct fake_cq *cq;
+	struct ibv_ah_attr ah_attr; /* of the newest */
 	uint32_t next_key, next_qpn;
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER,
 	   .acked = PTHREAD_COND_INITIALIZER,
@@ -277,6 +278,21 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *c)
 {
 	close(c->fd);
 	return fake_unmake(c);
+}
+
+struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct ibv_ah *ah = fake_make(sizeof(*ah));
+
+	if (ah)
+		*ah = (struct ibv_ah){ .context = pd->context, .pd = pd };
+	fake.ah_attr = *attr;
+	return ah;
+}
+
+int ibv_destroy_ah(struct ibv_ah *ah)
+{
+	return fake_unmake(ah);
 }
 
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *user, struct ibv_comp_channel *channel, int vector)

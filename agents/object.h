@@ -23,12 +23,13 @@ enum object_type {
 	OBJECT_DEV,
 	OBJECT_PD,
 	OBJECT_MR,
+	OBJECT_AH,
 	OBJECT_CQ,
 	OBJECT_SRQ,
 	OBJECT_QP,
 	NUM_OBJECT_TYPES,
 };
-extern const char *const object_type_names[NUM_OBJECT_TYPES]; /* "dev" "pd" "mr" "cq" "srq" "qp" */
+extern const char *const object_type_names[NUM_OBJECT_TYPES]; /* "dev" "pd" "mr" "ah" "cq" "srq" "qp" */
 
 struct object {
 	char *key;        /* type digit and name */
@@ -67,6 +68,12 @@ struct mr {
 	unsigned access;
 	uint32_t old_lkey, old_rkey; /* of the former life */
 	bool has_old;
+};
+
+struct ah {
+	struct object o;
+	struct pd *pd;
+	struct ibv_ah *ah;
 };
 
 struct cq {

@@ -140,7 +140,7 @@ static enum pattern_seen find_one(struct finder *f, uint64_t index, uint32_t sta
 
 	for (uint32_t k = 0; k < f->used && f->work < FIND_WORK_MAX; k++) {
 		uint32_t slot = (start + k) % f->used;
-		const char *at = (const char *)f->rx->mr->addr + f->rx->off + (uint64_t)slot * f->rx->stride;
+		const char *at = (const char *)f->rx->mr->addr + f->rx->off + (uint64_t)slot * f->rx->stride + f->rx->head;
 		enum pattern_seen seen;
 
 		if (f->claimed[slot])
@@ -177,7 +177,8 @@ void op_find(struct agent *a, struct request *r)
 	q = qp_recv_queue((struct qp *)o);
 	f.rx = &q->rx;
 	f.used = q->rx.mr ? q->rx.slots : 0;
-	if (q->rx.mr && (f.size > q->rx.stride || q->rx.off + (uint64_t)(f.used - 1) * q->rx.stride + f.size > q->rx.mr->bytes)) {
+	if (q->rx.mr && (q->rx.head + f.size > q->rx.stride ||
+			 q->rx.off + (uint64_t)(f.used - 1) * q->rx.stride + q->rx.head + f.size > q->rx.mr->bytes)) {
 		request_fail(r, -ERANGE, "find: %s: messages of %llu bytes do not fit into its receive slots of %u", o->name,
 			     (unsigned long long)f.size, q->rx.stride);
 		return;

@@ -22,6 +22,7 @@ struct message {
 	unsigned sge, flags;
 	bool fill, signaled;
 	uint32_t tag;
+	struct datagram to;
 };
 
 void post_split(struct ibv_sge *sge, unsigned n, uint64_t addr, uint32_t size, uint32_t lkey)
@@ -115,7 +116,8 @@ static unsigned flag(const json_t *body, const char *key, unsigned bit)
 	return json_bool(body, key, false) ? bit : 0;
 }
 
-static int message_parse(struct agent *a, const json_t *body, unsigned count, struct message *m, struct error *e)
+static int message_parse(struct agent *a, const struct qp *qp, const json_t *body, unsigned count, struct message *m,
+			 struct error *e)
 {
 	const char *op = json_str(body, "wr");
 	int rc;
@@ -135,6 +137,9 @@ static int message_parse(struct agent *a, const json_t *body, unsigned count, st
 		return -ENOENT;
 	m->base = (uintptr_t)m->mr->addr;
 	rc = post_lkey(body, m->mr, &m->lkey, e);
+	if (rc < 0)
+		return rc;
+	rc = datagram_parse(a, body, qp, &m->to, e);
 	if (rc < 0)
 		return rc;
 	m->size = (uint32_t)json_int(body, "size", 64);
@@ -220,6 +225,8 @@ static void message_build(const struct message *m, uint64_t index, uint64_t wr_i
 	default:
 		break;
 	}
+	/* Of whatever operation: a library may look for the handle before it looks at the operation. */
+	datagram_put(&m->to, wr);
 	if (m->opcode == IBV_WR_SEND_WITH_INV)
 		wr->invalidate_rkey = m->inv_rkey;
 	else if (m->opcode == IBV_WR_SEND_WITH_IMM || m->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
@@ -322,7 +329,8 @@ static json_t *record_fields(const json_t *body, const struct message *m)
 }
 
 /* The members over the request: what a member does not say is as in the request. */
-static int parse_members(struct agent *a, const json_t *body, const json_t *members, struct message *m, struct error *e)
+static int parse_members(struct agent *a, const struct qp *qp, const json_t *body, const json_t *members, struct message *m,
+			 struct error *e)
 {
 	json_t *v;
 	size_t i;
@@ -335,7 +343,7 @@ static int parse_members(struct agent *a, const json_t *body, const json_t *memb
 		json_object_update(both, v);
 		if (json_object_get(v, "op") && !json_object_get(v, "wr"))
 			json_object_set(both, "wr", json_object_get(v, "op"));
-		rc = message_parse(a, both, (unsigned)json_array_size(members), &m[i], e);
+		rc = message_parse(a, qp, both, (unsigned)json_array_size(members), &m[i], e);
 		json_decref(both);
 		if (rc < 0) {
 			error_prefix(e, rc, "member %zu", i);
@@ -399,9 +407,9 @@ void op_post(struct agent *a, struct request *r)
 	if (!m)
 		abort();
 	if (n)
-		rc = parse_members(a, r->body, members, m, &e);
+		rc = parse_members(a, (struct qp *)o, r->body, members, m, &e);
 	else
-		rc = message_parse(a, r->body, (unsigned)count, m, &e);
+		rc = message_parse(a, (struct qp *)o, r->body, (unsigned)count, m, &e);
 	if (rc < 0)
 		request_fail(r, rc, "post: %s: %s", o->name, e.text);
 	else

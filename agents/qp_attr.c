@@ -227,11 +227,11 @@ json_t *qp_attr_json(const struct ibv_qp_attr *at, const struct ibv_qp_cap *cap,
 		      "min_rnr_timer", (int)at->min_rnr_timer, "path_mtu", mtu_from_enum((int)at->path_mtu), "sq_psn",
 		      (json_int_t)at->sq_psn, "rq_psn", (json_int_t)at->rq_psn, "dest_qpn", (json_int_t)at->dest_qp_num, "qpn",
 		      (json_int_t)qpn, "access", access_json(at->qp_access_flags));
-	json_object_update_new(f, json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:b, s:o}", "max_rd_atomic",
+	json_object_update_new(f, json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:s, s:b, s:o}", "max_rd_atomic",
 					    (int)at->max_rd_atomic, "max_dest_rd_atomic", (int)at->max_dest_rd_atomic, "pkey_index",
 					    (int)at->pkey_index, "gid_index", (int)grh->sgid_index, "hop_limit",
 					    (int)grh->hop_limit, "traffic_class", (int)grh->traffic_class, "sl",
-					    (int)at->ah_attr.sl, "port", (int)at->port_num, "dest_gid", dgid, "sq_draining",
-					    at->sq_draining, "cap", qp_cap_json(cap)));
+					    (int)at->ah_attr.sl, "port", (int)at->port_num, "qkey", (json_int_t)at->qkey,
+					    "dest_gid", dgid, "sq_draining", at->sq_draining, "cap", qp_cap_json(cap)));
 	return f;
 }

@@ -190,7 +190,8 @@ uint64_t queue_discard(struct queue *q)
 	return n;
 }
 
-static bool continues(const struct run *run, struct wrid id, const struct ibv_wc *wc, uint16_t traffic, enum queue_taken taken)
+static bool continues(const struct run *run, struct wrid id, const struct ibv_wc *wc, const struct datagram_seen *datagram,
+		      uint16_t traffic, enum queue_taken taken)
 {
 	if (run->count == 0 || run->count >= RUN_MAX || taken != QUEUE_TAKEN || run->doubled || run->former)
 		return false;
@@ -204,15 +205,19 @@ static bool continues(const struct run *run, struct wrid id, const struct ibv_wc
 		return true;
 	if (wc->opcode != run->wc.opcode || wc->byte_len != run->wc.byte_len || wc->wc_flags != run->wc.wc_flags)
 		return false;
+	if (memcmp(datagram, &run->datagram, sizeof(*datagram)) != 0)
+		return false;
 	return !(wc->wc_flags & IBV_WC_WITH_IMM) || wc->imm_data == run->wc.imm_data;
 }
 
 void run_add(struct agent *a, struct queue *q, struct wrid id, const struct ibv_wc *wc, const char *cq, uint64_t t_ns,
 	     uint16_t traffic, enum queue_taken taken)
 {
+	struct datagram_seen datagram;
 	struct run *run = &q->run;
 
-	if (!continues(run, id, wc, traffic, taken)) {
+	datagram_look(a, q, id.seq, wc, &datagram);
+	if (!continues(run, id, wc, &datagram, traffic, taken)) {
 		run_flush(a, q);
 		*run = (struct run){ .first = id.seq,
 				     .life = q->life - ((q->life - id.life) & 0xfff),
@@ -223,6 +228,7 @@ void run_add(struct agent *a, struct queue *q, struct wrid id, const struct ibv_
 				     .doubled = taken == QUEUE_DOUBLE,
 				     .former = taken == QUEUE_FORMER,
 				     .cq = cq };
+		memcpy(&run->datagram, &datagram, sizeof(datagram));
 	}
 	run->mixed |= wc->opcode != run->wc.opcode;
 	run->last = id.seq;
@@ -266,6 +272,8 @@ void run_flush(struct agent *a, struct queue *q)
 			json_object_set_new(f, "imm", json_integer((json_int_t)ntohl(run.wc.imm_data)));
 		if (run.wc.wc_flags & IBV_WC_WITH_INV)
 			json_object_set_new(f, "invalidated", json_integer((json_int_t)run.wc.invalidated_rkey));
+		if (!run.traffic)
+			datagram_tell(&run.datagram, f);
 	}
 	if (run.traffic)
 		json_object_set_new(f, "traffic", json_string(a->traffic_names[run.traffic]));

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "../harness/wrid.h"
+#include "datagram.h"
 
 struct agent;
 struct mr;
@@ -37,16 +38,17 @@ struct run {
 	uint64_t t_first_ns, t_last_ns;
 	uint64_t bytes;
 	struct ibv_wc wc; /* of the first */
+	struct datagram_seen datagram;
 	uint16_t traffic;
 	bool doubled, former, mixed;
 	const char *cq;
 };
 
-/* Where receives lie: receive seq at slot seq modulo slots. */
+/* Where receives lie: receive seq at slot seq modulo slots. The message begins head bytes into it, and size counts those. */
 struct rx {
 	struct mr *mr;
 	uint64_t off;
-	uint32_t stride, slots, size, sge;
+	uint32_t stride, slots, size, sge, head;
 };
 
 struct queue {

@@ -95,6 +95,7 @@ int rx_parse(struct agent *a, const json_t *body, const struct rx_keys *k, const
 	if (rx.stride == 0)
 		rx.stride = 64;
 	rx.off = json_u64(body, "off", 0);
+	rx.head = (uint32_t)json_int(body, "head", rx.head);
 	rx.slots = (uint32_t)json_int(body, k->slots, (int64_t)((rx.mr->bytes - rx.off) / rx.stride));
 	rc = post_check_room(rx.mr->bytes, rx.off, rx.stride, rx.slots, rx.size, e);
 	if (rc < 0)
@@ -132,6 +133,8 @@ void op_post_recv(struct agent *a, struct request *r)
 		return;
 	q = shared ? srq->rq : qp->rq;
 	before = q->rx;
+	if (!shared && qp->type == IBV_QPT_UD)
+		q->rx.head = GRH_BYTES;
 	if (count < 1 || count > POST_COUNT_MAX) {
 		request_fail(r, -EINVAL, "post_recv: count is %lld, must be 1 to %u", (long long)count, POST_COUNT_MAX);
 		return;

@@ -304,6 +304,7 @@ static void chain_add(const struct traffic *t, struct chain *c)
 		c->wr[c->n - 1].next = wr;
 	c->n++;
 	if (op == IBV_WR_SEND) {
+		datagram_put(&t->datagram, wr);
 		c->sends++;
 		return;
 	}
@@ -351,6 +352,10 @@ static void pump(struct traffic *t)
 		int err;
 
 		c.n = c.sends = 0;
+		if (!datagram_goes(&t->datagram)) {
+			traffic_end(t, -ENOENT, "end", "its address handle was destroyed");
+			return;
+		}
 		while (may_post(t, &c) && paced(t))
 			chain_add(t, &c);
 		err = c.n ? chain_post(t, &c) : 0;
@@ -507,7 +512,7 @@ void traffic_received(struct traffic *t, struct queue *q, uint32_t seq, const st
 {
 	const struct rx *rx = &q->rx;
 	uint64_t index = t->n_ops ? index_of_send(t, t->arrived) : 0;
-	const char *at = (const char *)rx->mr->addr + rx->off + (uint64_t)(seq % rx->slots) * rx->stride;
+	const char *at = (const char *)rx->mr->addr + rx->off + (uint64_t)(seq % rx->slots) * rx->stride + rx->head;
 
 	if (t->state == TRAFFIC_PREPARED)
 		keep_early(t, seq, wc, t_ns);
@@ -518,7 +523,8 @@ void traffic_received(struct traffic *t, struct queue *q, uint32_t seq, const st
 		return;
 	}
 	t->arrived++;
-	if (wc->byte_len == t->size && pattern_check(message_pattern(t, t->peer_tag, index), at, t->size) == PATTERN_INTACT) {
+	if (wc->byte_len == t->size + rx->head &&
+	    pattern_check(message_pattern(t, t->peer_tag, index), at, t->size) == PATTERN_INTACT) {
 		t->received++;
 		if (!t->tx)
 			progress(t, t_ns);

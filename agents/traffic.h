@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
+#include "datagram.h"
 #include "hist.h"
 
 #define TRAFFIC_OPS_MAX 16u
@@ -67,6 +68,7 @@ struct traffic {
 	unsigned depth, window;
 	uint64_t raddr;
 	uint32_t rkey, lkey, recv_lkey;
+	struct datagram datagram;
 	uint64_t interval_ns, due_ns;
 
 	uint64_t next;  /* message to be posted */

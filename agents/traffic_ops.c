@@ -171,6 +171,11 @@ static int set_up(struct agent *a, const json_t *body, struct traffic *t, struct
 	t->raddr = json_u64(body, "raddr", 0);
 	t->rkey = (uint32_t)json_int(body, "rkey", 0);
 	t->lkey = t->mr->mr->lkey;
+	rc = t->tx ? datagram_parse(a, body, t->qp, &t->datagram, e) : 0;
+	if (rc < 0)
+		return rc;
+	if (t->datagram.ah && (has_op(t, IBV_WR_RDMA_WRITE) || has_op(t, IBV_WR_RDMA_READ)))
+		return error_set(e, -EINVAL, "a UD QP takes SEND alone");
 	t->depth = (unsigned)(depth < t->nslots ? depth : t->nslots);
 	if (t->depth == 0)
 		t->depth = 1;
@@ -184,8 +189,9 @@ static int set_up(struct agent *a, const json_t *body, struct traffic *t, struct
 	if (t->rx && t->expect && has_op(t, IBV_WR_SEND)) {
 		if (!q->rx.mr)
 			return error_set(e, -EINVAL, "the peer is to SEND, but no receive was ever posted");
-		if (q->rx.size < t->size)
-			return error_set(e, -EINVAL, "SENDs of %u bytes do not fit into receives of %u", t->size, q->rx.size);
+		if (q->rx.size < t->size + q->rx.head)
+			return error_set(e, -EINVAL, "SENDs of %u bytes do not fit into receives of %u", t->size + q->rx.head,
+					 q->rx.size);
 		return rx_lkey(a, q, &t->recv_lkey, e);
 	}
 	return 0;

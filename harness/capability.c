@@ -14,7 +14,7 @@ const struct capability capability_table[] = {
 	{ "mw", "memory windows", "this build's agents make no memory windows", "" },
 	{ "srq", "shared receive queues", NULL, "caps" },
 	{ "uc", "unreliable connections", NULL, "caps" },
-	{ "ud", "datagrams", "this build's agents make no UD queue pairs", "" },
+	{ "ud", "datagrams", NULL, "caps" },
 	{ "wire", "packets are seen and changed on their way", NULL, "wire" },
 	{ "xrc", "extended reliable connections", "this build's agents make no XRC queue pairs", "" },
 };

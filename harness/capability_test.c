@@ -29,6 +29,8 @@ static const struct row {
 	{ "srq", "{\"caps\":[\"RC\",\"srq\"]}", NULL },
 	{ "srq", "{\"caps\":[\"RC\"]}", "needs srq" },
 	{ "uc", "{\"caps\":[\"UC\"]}", NULL },
+	{ "ud", "{\"caps\":[\"UD\"]}", NULL },
+	{ "ud", "{\"caps\":[\"UC\"]}", "needs ud" },
 	{ "atomics", "{\"caps\":[]}", "needs atomics" },
 	{ "wire", "{\"wire\":true}", NULL },
 	{ "wire", "{\"wire\":false}", "needs the wire" },

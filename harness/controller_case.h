@@ -218,7 +218,7 @@ void clock_witness(struct case_run *r, bool on);
 
 /* ---- objects (controller_object.c) ---- */
 
-enum object_type { OBJECT_INVALID, OBJECT_PD, OBJECT_CQ, OBJECT_SRQ, OBJECT_MR, OBJECT_QP, NUM_OBJECT_TYPES };
+enum object_type { OBJECT_INVALID, OBJECT_PD, OBJECT_CQ, OBJECT_SRQ, OBJECT_MR, OBJECT_AH, OBJECT_QP, NUM_OBJECT_TYPES };
 extern const char *const ctl_object_type_names[NUM_OBJECT_TYPES]; /* "pd" "cq" ... as `destroy` has them */
 
 struct object {
@@ -324,6 +324,19 @@ json_t *handover_make(struct case_run *r, const struct object *qp);
 /* Tells `to` what its peer is, past the faults that change things on their way. keys_only: QPN, PSN and GID stay as they were told.
  */
 int handover_tell(struct case_run *r, struct object *to, bool keys_only, struct error *e);
+
+/* ---- datagrams (controller_datagram.c) ---- */
+
+/* A UD QP: it is connected to nobody, and each of its requests says where it goes. */
+bool is_datagram(const struct object *qp);
+/* The request that makes an address handle; what it stands on is added to ops. */
+json_t *datagram_create_ah(struct case_run *r, struct ops *ops, const struct object *ah);
+/* Adds the requests that make the handles of a QP and those of its agent, where they do not exist. */
+void datagram_handles(struct case_run *r, struct ops *ops, const struct object *qp);
+/* Handles that lead elsewhere than these ends were told, or are gone, are made anew. */
+int datagram_readdress(struct case_run *r, const struct ends *ends, struct error *e);
+/* Adds `ah`, `remote_qpn` and `remote_qkey` to a request of a UD QP; spec: a step or a member with `ah`, `qkey`, `qpn`. */
+void datagram_address(struct case_run *r, const struct object *qp, const json_t *spec, json_t *req);
 
 /* Index of a RoCE v2 GID in a port's table under this sysfs; -ENOENT, -EINVAL. */
 int gid_find(const char *sysfs, const char *rdma, int port, const char *gid);

@@ -16,6 +16,12 @@ static void made(struct object *o, const json_t *reply)
 	o->ret = json_deep_copy(reply);
 }
 
+static void remember_answer(json_t **place, const json_t *queried)
+{
+	json_decref(*place);
+	*place = json_deep_copy(queried);
+}
+
 static void on_device_open(struct case_run *r, const char *agent, const json_t *req, const json_t *reply)
 {
 	struct ctl_agent *a = agent_find(r, agent);
@@ -38,6 +44,17 @@ static void on_create(struct case_run *r, const char *agent, const json_t *req, 
 	(void)agent;
 	if (o)
 		made(o, reply);
+}
+
+static void on_ah_create(struct case_run *r, const char *agent, const json_t *req, const json_t *reply)
+{
+	struct object *o = ctl_object_find(r, json_str(req, "name"));
+
+	(void)agent;
+	if (!o)
+		return;
+	made(o, reply);
+	remember_answer(&o->told, json_object_get(req, "dest_gid"));
 }
 
 static void on_mr_create(struct case_run *r, const char *agent, const json_t *req, const json_t *reply)
@@ -105,12 +122,6 @@ static void on_destroy(struct case_run *r, const char *agent, const json_t *req,
 		new_life(o);
 }
 
-static void remember_answer(json_t **place, const json_t *queried)
-{
-	json_decref(*place);
-	*place = json_deep_copy(queried);
-}
-
 static void on_qp_modify(struct case_run *r, const char *agent, const json_t *req, const json_t *reply)
 {
 	struct object *o = ctl_object_find(r, json_str(req, "name"));
@@ -166,8 +177,9 @@ static const struct {
 	const char *op;
 	void (*apply)(struct case_run *r, const char *agent, const json_t *req, const json_t *reply);
 } effects[] = {
-	{ "device_open", on_device_open }, { "pd_create", on_create },    { "cq_create", on_create }, { "srq_create", on_create },
-	{ "mr_create", on_mr_create },     { "qp_create", on_qp_create }, { "destroy", on_destroy },  { "qp_modify", on_qp_modify },
+	{ "device_open", on_device_open }, { "pd_create", on_create },    { "cq_create", on_create },
+	{ "srq_create", on_create },       { "mr_create", on_mr_create }, { "ah_create", on_ah_create },
+	{ "qp_create", on_qp_create },     { "destroy", on_destroy },     { "qp_modify", on_qp_modify },
 	{ "qp_query", on_qp_query },       { "post_recv", on_post_recv },
 };
 

@@ -59,9 +59,14 @@ json_t *handover_make(struct case_run *r, const struct object *qp)
 	const json_t *device = a ? a->device : NULL;
 	const char *gid = json_str(device, "gid");
 
-	return json_pack("{s:s,s:I,s:I,s:s,s:I,s:I,s:i,s:o}", "qp", qp->name, "qpn", (json_int_t)qp->qpn, "psn",
+	json_t *told;
+
+	told = json_pack("{s:s,s:I,s:I,s:s,s:I,s:I,s:i,s:o}", "qp", qp->name, "qpn", (json_int_t)qp->qpn, "psn",
 			 (json_int_t)qp->sq_psn, "gid", gid ? gid : "", "lid", (json_int_t)json_int(device, "lid", 0), "mtu",
 			 (json_int_t)json_int(device, "mtu", 0), "life", (int)qp->life, "keys", keys_of(r, qp));
+	if (told && is_datagram(qp))
+		json_object_set_new(told, "qkey", json_integer(json_integer_value(qp_attr(qp, "qkey"))));
+	return told;
 }
 
 int handover_tell(struct case_run *r, struct object *to, bool keys_only, struct error *e)

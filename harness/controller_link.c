@@ -101,6 +101,8 @@ static json_t *create_qp(struct case_run *r, struct ops *ops, const struct objec
 		if (o->type == OBJECT_MR && strcmp(o->agent, qp->agent) == 0 && (!of || strcmp(of, qp->name) == 0))
 			link_create(r, ops, o);
 	}
+	if (is_datagram(qp))
+		datagram_handles(r, ops, qp);
 	copy(req, qp->plan, "type");
 	copy(req, qp->plan, "signal_all");
 	cap = json_object();
@@ -152,6 +154,9 @@ void link_create(struct case_run *r, struct ops *ops, struct object *o)
 	case OBJECT_MR:
 		req = create_mr(r, ops, o);
 		break;
+	case OBJECT_AH:
+		req = datagram_create_ah(r, ops, o);
+		break;
 	case OBJECT_QP:
 		req = create_qp(r, ops, o);
 		break;
@@ -164,11 +169,11 @@ void link_create(struct case_run *r, struct ops *ops, struct object *o)
 	ops_add(ops, o->agent, req);
 }
 
-static bool is_type(const struct object *qp, const char *type)
+static bool is_reliable(const struct object *qp)
 {
 	const char *t = json_str(qp->plan, "type");
 
-	return t && strcmp(t, type) == 0;
+	return t && strcmp(t, "RC") == 0;
 }
 
 static void attrs_init(struct case_run *r, struct object *qp, json_t *set)
@@ -178,7 +183,7 @@ static void attrs_init(struct case_run *r, struct object *qp, json_t *set)
 	set_attr(r, set, qp, "pkey_index");
 	if (a && a->lab_device)
 		json_object_set_new(set, "port", json_integer(a->lab_device->port));
-	set_attr(r, set, qp, is_type(qp, "UD") ? "qkey" : "access");
+	set_attr(r, set, qp, is_datagram(qp) ? "qkey" : "access");
 }
 
 static void attrs_rtr(struct case_run *r, struct object *qp, json_t *set)
@@ -186,7 +191,7 @@ static void attrs_rtr(struct case_run *r, struct object *qp, json_t *set)
 	static const char *const common[] = { "path_mtu", "hop_limit", "traffic_class", "sl", "flow_label", "gid_index" };
 	struct ctl_agent *a = agent_find(r, qp->agent);
 
-	if (is_type(qp, "UD"))
+	if (is_datagram(qp))
 		return;
 	for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
 		set_attr(r, set, qp, common[i]);
@@ -202,7 +207,7 @@ static void attrs_rtr(struct case_run *r, struct object *qp, json_t *set)
 		json_object_set(set, "rq_psn", json_object_get(qp->told, "psn"));
 	}
 	set_attr(r, set, qp, "rq_psn");
-	if (is_type(qp, "RC")) {
+	if (is_reliable(qp)) {
 		set_attr(r, set, qp, "max_dest_rd_atomic");
 		set_attr(r, set, qp, "min_rnr_timer");
 	}
@@ -213,7 +218,7 @@ static void attrs_rts(struct case_run *r, struct object *qp, json_t *set)
 	static const char *const rc_only[] = { "timeout", "retry_cnt", "rnr_retry", "max_rd_atomic" };
 
 	json_object_set_new(set, "sq_psn", json_integer(qp->sq_psn));
-	for (size_t i = 0; is_type(qp, "RC") && i < sizeof rc_only / sizeof rc_only[0]; i++)
+	for (size_t i = 0; is_reliable(qp) && i < sizeof rc_only / sizeof rc_only[0]; i++)
 		set_attr(r, set, qp, rc_only[i]);
 }
 
@@ -272,7 +277,8 @@ static void note_kept_back(struct case_run *r, struct object *qp, unsigned count
 
 static json_t *receive_request(struct case_run *r, const struct object *qp, int64_t count, const char *by)
 {
-	int64_t bytes = json_int(qp->plan, "msg_bytes", json_int(r->plan, "msg_bytes", 64)), stride = (bytes + 63) / 64 * 64;
+	int64_t bytes = json_int(qp->plan, "msg_bytes", json_int(r->plan, "msg_bytes", 64)) + json_int(qp->plan, "head_bytes", 0);
+	int64_t stride = (bytes + 63) / 64 * 64;
 	const struct object *mr = receive_mr(r, qp);
 	json_t *req;
 
@@ -290,7 +296,8 @@ static json_t *receive_request(struct case_run *r, const struct object *qp, int6
 static void fill_srq(struct case_run *r, struct ops *ops, struct object *srq, const char *by)
 {
 	json_t *req;
-	int64_t bytes = json_int(srq->plan, "bytes", json_int(r->plan, "msg_bytes", 64));
+	int64_t head = json_int(srq->plan, "head_bytes", 0);
+	int64_t bytes = json_int(srq->plan, "bytes", json_int(r->plan, "msg_bytes", 64)) + head;
 	const char *mr = json_str(srq->plan, "mr");
 
 	if (!srq->exists || srq->receives_posted || !json_bool(srq->plan, "fill", true))
@@ -298,6 +305,8 @@ static void fill_srq(struct case_run *r, struct ops *ops, struct object *srq, co
 	req = json_pack("{s:s,s:s,s:I,s:I,s:s}", "op", "post_recv", "srq", srq->name, "count",
 			(json_int_t)json_int(srq->plan, "depth", 1), "size", (json_int_t)bytes, "by", by);
 	json_object_set_new(req, "stride", json_integer((bytes + 63) / 64 * 64));
+	if (head)
+		json_object_set_new(req, "head", json_integer(head));
 	if (mr)
 		json_object_set_new(req, "mr", json_string(mr));
 	ops_add(ops, srq->agent, req);
@@ -412,6 +421,8 @@ int link_up(struct case_run *r, const struct ends *ends, const char *wanted, con
 		rc = receives_all(r, ends, by, e);
 	if (!rc && rank_of(wanted) >= 2)
 		rc = move_all(r, ends, "RTR", by, e);
+	if (!rc && rank_of(wanted) >= 2)
+		rc = datagram_readdress(r, ends, e);
 	if (!rc && rank_of(wanted) >= 3)
 		rc = move_all(r, ends, "RTS", by, e);
 	return rc;

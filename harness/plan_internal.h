@@ -62,6 +62,9 @@ int plan_link(struct planner *p);
 int plan_objects(struct planner *p);
 int plan_memory(struct planner *p); /* after the steps: MRs of the QPs and SRQs */
 
+/* plan_datagram.c: address handles ("ahs", where there are any), and `head_bytes` of what receives datagrams. */
+int plan_datagrams(struct planner *p);
+
 /* plan_bystander.c: the second pair, or false. New reference. */
 json_t *plan_bystander(struct planner *p);
 

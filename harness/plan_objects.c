@@ -323,6 +323,8 @@ int plan_objects(struct planner *p)
 		rc = add_srqs(p);
 	if (!rc)
 		rc = add_named_mrs(p);
+	if (!rc)
+		rc = plan_datagrams(p);
 	return rc;
 }
 
@@ -350,7 +352,12 @@ static uint64_t receive_bytes(int64_t depth, uint64_t bytes)
 
 	while (slots < (uint64_t)depth + 1)
 		slots <<= 1;
-	return slots * bytes;
+	return slots * ((bytes + 63) / 64 * 64);
+}
+
+static uint64_t head_bytes(const json_t *receiver)
+{
+	return (uint64_t)json_int(receiver, "head_bytes", 0);
 }
 
 static uint64_t room_of(const struct planner *p, const json_t *qp, const char *role)
@@ -393,12 +400,13 @@ int plan_memory(struct planner *p)
 
 		add_mr(p, qp, "qp", "tx", room_of(p, qp, "tx"), false);
 		if (!json_str(qp, "srq"))
-			add_mr(p, qp, "qp", "rx", receive_bytes(wr_count(qp, "recv"), p->msg_bytes), false);
+			add_mr(p, qp, "qp", "rx", receive_bytes(wr_count(qp, "recv"), p->msg_bytes + head_bytes(qp)), false);
 		add_mr(p, qp, "qp", "mem", room_of(p, qp, "mem"), true);
 		if (quarter)
 			add_mr(p, qp, "qp", "trf", 4 * quarter, true);
 	}
 	json_array_foreach(p->srqs, i, srq)
-		add_mr(p, srq, "srq", "rx", receive_bytes(json_int(srq, "depth", 0), (uint64_t)json_int(srq, "bytes", 0)), false);
+		add_mr(p, srq, "srq", "rx",
+		       receive_bytes(json_int(srq, "depth", 0), (uint64_t)json_int(srq, "bytes", 0) + head_bytes(srq)), false);
 	return check_agent_bytes(p);
 }

@@ -112,8 +112,6 @@ static void skip_steps(struct planner *p, const json_t *steps)
 			skip_post(p, step);
 		else if ((!strcmp(what, "create") || !strcmp(what, "destroy")) && json_object_get(step, "mw"))
 			need(p, "mw", what);
-		else if ((!strcmp(what, "create") || !strcmp(what, "destroy")) && json_object_get(step, "ah"))
-			skip(p, "%s ah: address handles are not in this build", what);
 		skip_steps(p, json_object_get(step, "steps"));
 	}
 }
@@ -142,8 +140,6 @@ static void skip_objects(struct planner *p)
 		need(p, "srq", NULL);
 	if (json_object_get(p->doc, "mw"))
 		need(p, "mw", NULL);
-	if (json_object_get(p->doc, "ah"))
-		skip(p, "address handles are not in this build");
 }
 
 void plan_skip(struct planner *p)

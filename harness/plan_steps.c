@@ -86,7 +86,7 @@ static int do_connect(struct planner *p, json_t *step)
 
 static int do_create_destroy(struct planner *p, json_t *step)
 {
-	static const char *const keys[] = { "cq", "srq", "mr", "pd" };
+	static const char *const keys[] = { "cq", "srq", "mr", "ah", "pd" };
 	int rc = resolve_ends(p, step, "qp", ENDS_QPS);
 
 	for (size_t i = 0; !rc && i < sizeof(keys) / sizeof(*keys); i++)
@@ -148,6 +148,18 @@ static int resolve_to(struct planner *p, json_t *step)
 	return json_object_set_new(step, "to", json_pack("{s:o,s:I}", "mr", name, "add", (json_int_t)add));
 }
 
+/* The address handles of a post and of its members. */
+static int resolve_handles(struct planner *p, json_t *step)
+{
+	json_t *chain = json_object_get(step, "chain"), *member;
+	size_t i;
+	int rc = resolve_names(p, step, "ah");
+
+	for (i = 0; !rc && json_is_array(chain) && (member = json_array_get(chain, i)); i++)
+		rc = resolve_names(p, member, "ah");
+	return rc;
+}
+
 static int do_post(struct planner *p, json_t *step)
 {
 	const char *as = json_str(step, "as");
@@ -155,6 +167,8 @@ static int do_post(struct planner *p, json_t *step)
 
 	if (!rc)
 		rc = resolve_to(p, step);
+	if (!rc)
+		rc = resolve_handles(p, step);
 	if (rc)
 		return rc;
 	chain_members(step, message_defaults);
@@ -172,13 +186,34 @@ static void receive_defaults(json_t *member)
 	set_default(member, "size", json_integer(PLAN_POST_BYTES));
 }
 
+/* What lies in front of each message in the receives of these ends. */
+static int64_t head_of(const struct planner *p, const json_t *at)
+{
+	int64_t head = 0;
+	const json_t *name;
+	size_t i;
+
+	json_array_foreach(at, i, name) {
+		const char *text = json_string_value(name);
+		const json_t *o = plan_qp(p->plan, text);
+		int64_t own = json_int(o ? o : plan_find(p->plan, "srqs", text), "head_bytes", 0);
+
+		head = own > head ? own : head;
+	}
+	return head;
+}
+
 static int do_post_recv(struct planner *p, json_t *step)
 {
+	int rc;
+
 	chain_members(step, receive_defaults);
-	set_default(step, "size", json_integer((json_int_t)p->msg_bytes));
 	set_default(step, "count", json_integer(1));
 	set_returns(step);
-	return resolve_ends(p, step, "at", ENDS_SRQS);
+	rc = resolve_ends(p, step, "at", ENDS_SRQS);
+	if (!rc)
+		set_default(step, "size", json_integer((json_int_t)p->msg_bytes + head_of(p, json_object_get(step, "at"))));
+	return rc;
 }
 
 static int do_poll(struct planner *p, json_t *step)
@@ -199,10 +234,27 @@ static bool all_read(const struct planner *p, const json_t *pairs)
 	return true;
 }
 
+static bool any_datagram(const struct planner *p, const json_t *pairs)
+{
+	const json_t *qp;
+	size_t i;
+
+	json_array_foreach(p->qps, i, qp)
+		if (json_array_has(pairs, json_str(qp, "pair")) && !strcmp(json_str(qp, "type"), "UD"))
+			return true;
+	return false;
+}
+
+static json_t *all_ops(const struct planner *p, const json_t *pairs)
+{
+	if (any_datagram(p, pairs))
+		return json_pack("[s]", "SEND");
+	return all_read(p, pairs) ? json_pack("[s,s,s]", "SEND", "WRITE", "READ") : json_pack("[s,s]", "SEND", "WRITE");
+}
+
 static void traffic_defaults(struct planner *p, json_t *traffic, const json_t *pairs, int messages)
 {
-	set_default(traffic, "ops",
-		    all_read(p, pairs) ? json_pack("[s,s,s]", "SEND", "WRITE", "READ") : json_pack("[s,s]", "SEND", "WRITE"));
+	set_default(traffic, "ops", all_ops(p, pairs));
 	set_default(traffic, "size", json_integer(PLAN_TRAFFIC_BYTES));
 	set_default(traffic, "depth", json_integer(PLAN_TRAFFIC_DEPTH));
 	set_default(traffic, "messages", json_integer(messages));

@@ -211,7 +211,8 @@ static const struct skip_row {
 	{ "", "{\"do\":\"recover\",\"line\":1,\"path\":\"sqd\"}", "sqd" },
 	{ "", "{\"do\":\"recover\",\"line\":1,\"path\":\"recreate\"}", NULL },
 	{ "", "{\"do\":\"repeat\",\"line\":1,\"times\":2,\"steps\":[{\"do\":\"recover\",\"line\":2,\"path\":\"cm\"}]}", "rdma_cm" },
-	{ "\"qp\":{\"type\":\"UD\"}", "{\"do\":\"connect\",\"line\":1}", "UD" },
+	{ "\"qp\":{\"type\":\"UD\"}", "{\"do\":\"connect\",\"line\":1}", NULL },
+	{ "\"qp\":{\"type\":\"XRC\"}", "{\"do\":\"connect\",\"line\":1}", "XRC" },
 	{ "\"qp\":{\"type\":\"UC\"}", "{\"do\":\"connect\",\"line\":1}", NULL },
 	{ "\"mw\":{\"w\":{\"at\":\"a\"}}", "{\"do\":\"connect\",\"line\":1}", "windows" },
 };

@@ -20,6 +20,8 @@ static const char *const polls[] = { "auto", "manual", NULL };
 static const char *const apis[] = { "classic", "extended", NULL };
 static const char *const wrongs[] = { "wrong", "old", NULL };
 static const char *const addr_words[] = { "beyond", "misaligned", NULL };
+static const char *const qkeys[] = { "wrong", "own", NULL };
+static const char *const qpns[] = { "wrong", NULL };
 static const char *const payloads[] = { "intact", "absent", "partial", "stale", "torn", NULL };
 static const char *const opens[] = { "open", NULL };
 static const char *const paths[] = { "reset", "recreate", "cm", "sq", "sqd", "reopen", "restart", NULL };
@@ -236,8 +238,10 @@ static const struct gkey modify_keys[] = {
 		{ "swap", G_NUMBER, G_NO_REF | G_HEX, .help = "CMP_AND_SWP: what is put there" },                                  \
 		{ "add", G_NUMBER, G_NO_REF | G_HEX, .help = "FETCH_AND_ADD: what is added" },                                     \
 		{ "mw", G_OBJECT, G_OBJ_MW, .help = "BIND_MW: the window" },                                                       \
+		{ "ah", G_OBJECT, G_OBJ_AH, .help = "UD: the address handle" },                                                    \
+		{ "qkey", G_WORD, 0, .words = qkeys, .help = "UD: `wrong`, or `own`: the high bit set, which means its QP's" },    \
 	{                                                                                                                          \
-		"ah", G_OBJECT, G_OBJ_AH, .help = "UD: the address handle"                                                         \
+		"qpn", G_WORD, 0, .words = qpns, .help = "UD: `wrong`: a QP number that is nobody's"                               \
 	}
 
 static const struct gkey member_keys[] = {

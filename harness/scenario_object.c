@@ -84,8 +84,8 @@ static bool own_object(struct loader *l, struct ynode *n, const char *text, unsi
 		const char *suffix;
 		unsigned flag;
 	} own[] = {
-		{ "tx", G_OBJ_MR },  { "rx", G_OBJ_MR },  { "mem", G_OBJ_MR },
-		{ "trf", G_OBJ_MR }, { "scq", G_OBJ_CQ }, { "rcq", G_OBJ_CQ },
+		{ "tx", G_OBJ_MR },  { "rx", G_OBJ_MR },  { "mem", G_OBJ_MR }, { "trf", G_OBJ_MR },
+		{ "scq", G_OBJ_CQ }, { "rcq", G_OBJ_CQ }, { "ah", G_OBJ_AH },
 	};
 	const char *dot = strrchr(text, '.');
 	struct ynode head = *n;

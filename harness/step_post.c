@@ -113,6 +113,8 @@ static int resolve_member(struct case_run *r, const struct object *qp, const cha
 			return rc;
 		json_object_set_new(m, key, json_integer((json_int_t)n));
 	}
+	if (json_object_get(m, "ah") || json_object_get(m, "qkey") || json_object_get(m, "qpn"))
+		datagram_address(r, qp, m, m);
 	if (!op || !is_remote(op) || !place)
 		return 0;
 	remote = json_pack("{s:O,s:O}", "roff", json_object_get(place, "roff"), "rstride", json_object_get(place, "rstride"));
@@ -283,6 +285,7 @@ static int queue_one(struct case_run *r, struct object *qp, const json_t *step, 
 		goto fail;
 	if (remote)
 		json_object_update(req, remote);
+	datagram_address(r, qp, step, req);
 	if (json_object_get(step, "members"))
 		rc = copy_members(r, qp, mem, step, remote, req, e);
 	json_decref(remote);

@@ -17,7 +17,8 @@
 static void name_receives(struct case_run *r, const struct object *qp, json_t *req)
 {
 	const struct object *srq = ctl_object_find(r, json_str(qp->plan, "srq"));
-	int64_t bytes = json_int(srq ? srq->plan : NULL, "bytes", json_int(r->plan, "msg_bytes", 64));
+	int64_t bytes = json_int(srq ? srq->plan : NULL, "bytes", json_int(r->plan, "msg_bytes", 64)) +
+			json_int(srq ? srq->plan : NULL, "head_bytes", 0);
 	const char *mr = srq ? json_str(srq->plan, "mr") : NULL;
 
 	if (!mr)
@@ -38,8 +39,8 @@ static json_t *prepare_request(struct case_run *r, const struct object *qp, cons
 	return req;
 }
 
-static json_t *traffic_request(const struct object *qp, const struct traffic_spec *spec, uint32_t tag, uint64_t deadline_ns,
-			       const json_t *receives)
+static json_t *traffic_request(struct case_run *r, const struct object *qp, const struct traffic_spec *spec, uint32_t tag,
+			       uint64_t deadline_ns, const json_t *receives)
 {
 	char peer_mr[2 * CTL_NAME_MAX];
 	const json_t *key;
@@ -54,6 +55,7 @@ static json_t *traffic_request(const struct object *qp, const struct traffic_spe
 	json_object_set_new(req, "rkey", json_integer(json_int(key, "rkey", 0)));
 	if (json_object_get(key, "addr"))
 		json_object_set(req, "raddr", json_object_get(key, "addr"));
+	datagram_address(r, qp, NULL, req);
 	if (spec->background)
 		json_object_set_new(req, "background", json_true());
 	/* How far SENDs may run ahead is a matter of the other end's receives. */
@@ -207,7 +209,7 @@ int ctl_traffic_run(struct case_run *r, const struct ends *ends, const struct tr
 		return rc;
 	}
 	for (size_t i = 0; i < ends->n; i++) {
-		struct op *op = ops_add(&ops, ends->qp[i]->agent, traffic_request(ends->qp[i], spec, tag, timeout_ns, receives));
+		struct op *op = ops_add(&ops, ends->qp[i]->agent, traffic_request(r, ends->qp[i], spec, tag, timeout_ns, receives));
 
 		if (op)
 			op->user = ends->qp[i];
