@@ -77,7 +77,7 @@ static void test_protocol(void)
 		{ "{\"id\":4,\"op\":\"qp_modify\"}\n", -EINVAL, "qp_modify: no name is named" },
 		{ "{\"id\":5,\"op\":\"qp_modify\",\"name\":\"p.z\"}\n", -ENOENT, "qp_modify: there is no qp p.z" },
 		{ "{\"id\":6,\"op\":\"destroy\",\"type\":\"link\",\"name\":\"x\"}\n", -EINVAL,
-		  "destroy: unknown type \"link\"; allowed: qp cq srq mr ah pd dev" },
+		  "destroy: unknown type \"link\"; allowed: qp cq srq mr mw ah pd dev" },
 		{ "{\"id\":7,\"op\":\"batch\"}\n", -EINVAL, "batch: ops is no array" },
 		{ "{\"id\":8,\"op\":\n", -EBADMSG, "no JSON object: {\"id\":8,\"op\":" },
 		{ "\x1b[1mhello\n", -EBADMSG, NULL },
@@ -244,6 +244,79 @@ static void test_keys(void)
 	CU_ASSERT_EQUAL(fake.qp->first_sge[2].lkey, lkey);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:s}", "op", "post", "qp", "p.a", "wr", "SEND", "mr", "tx"), 0);
 	CU_ASSERT_NOT_EQUAL(fake.qp->first_sge[3].lkey, lkey);
+	tear_down();
+}
+
+/* From each bind on a window has another key; a bind that failed leaves the one before it. */
+static void test_windows(void)
+{
+	static const struct {
+		int type;
+		uint32_t step; /* from one key to the next */
+	} rows[] = { { 1, 0x10 }, { 2, 1 } };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct ibv_send_wr *wr;
+		json_t *reply;
+		int64_t key;
+
+		set_up();
+		CU_ASSERT_EQUAL(to_rts(), 0);
+		reply = rig_ask("{s:s, s:s, s:s, s:i}", "op", "mw_create", "name", "w", "pd", "pd", "type", rows[i].type);
+		key = json_int(reply, "rkey", -1);
+		CU_ASSERT_EQUAL(json_int(reply, "life", 0), 1);
+		for (int n = 0; n < 2; n++) {
+			reply = rig_ask("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:[s]}", "op", "post", "qp", "p.a", "wr", "BIND_MW",
+					"mw", "w", "mr", "rx", "off", 64, "size", 128, "access", "REMOTE_READ");
+			ROW_ASSERT(json_int(json_object_get(reply, "rkeys"), "w", -1) == key + rows[i].step, "row %zu", i);
+			wr = &fake.qp->sent[n];
+			ROW_ASSERT(wr->opcode == IBV_WR_BIND_MW && wr->bind_mw.rkey == key + rows[i].step, "row %zu", i);
+			ROW_ASSERT(wr->bind_mw.bind_info.length == 128 &&
+					   wr->bind_mw.bind_info.mw_access_flags == IBV_ACCESS_REMOTE_READ,
+				   "row %zu", i);
+			complete(wr->wr_id, n ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS);
+			CU_ASSERT_EQUAL(rig_rc(REQ("clock")), 0);
+			key += n ? 0 : rows[i].step;
+		}
+		reply = rig_ask("{s:s, s:s, s:s, s:s, s:s}", "op", "post", "qp", "p.a", "wr", "BIND_MW", "mw", "w", "mr", "rx");
+		ROW_ASSERT(json_int(json_object_get(reply, "rkeys"), "w", -1) == key + rows[i].step, "row %zu", i);
+		CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:s, s:i}", "op", "post", "qp", "p.a", "wr", "LOCAL_INV", "mr", "tx",
+				       "inv_rkey", 77),
+				0);
+		ROW_ASSERT(fake.qp->sent[3].invalidate_rkey == 77 && fake.qp->sent[3].num_sge == 0, "row %zu", i);
+		tear_down();
+	}
+}
+
+static void test_windows_refused(void)
+{
+	static const struct {
+		const char *request;
+		int rc;
+	} rows[] = {
+		{ "{\"op\":\"mw_create\",\"name\":\"v\",\"pd\":\"pd\",\"type\":3}", -EINVAL },
+		{ "{\"op\":\"mw_create\",\"name\":\"v\",\"pd\":\"nopd\",\"type\":1}", -ENOENT },
+		{ "{\"op\":\"mw_create\",\"name\":\"w\",\"pd\":\"pd\",\"type\":1}", -EEXIST },
+		{ "{\"op\":\"post\",\"qp\":\"p.a\",\"wr\":\"BIND_MW\",\"mw\":\"v\",\"mr\":\"rx\"}", -ENOENT },
+		{ "{\"op\":\"post\",\"qp\":\"p.a\",\"wr\":\"BIND_MW\",\"mw\":\"w\",\"mr\":\"nomr\"}", -ENOENT },
+		{ "{\"op\":\"post\",\"qp\":\"p.a\",\"wr\":\"BIND_MW\",\"mw\":\"w\",\"mr\":\"rx\",\"access\":[\"ALL\"]}", -EINVAL },
+	};
+
+	set_up();
+	CU_ASSERT_EQUAL(to_rts(), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i}", "op", "mw_create", "name", "w", "pd", "pd", "type", 2), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		json_t *req = json_loads(rows[i].request, 0, NULL), *reply;
+		int id = rig.next_id++;
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(req);
+		json_object_set_new(req, "id", json_integer(id));
+		CU_ASSERT_EQUAL(line_send(rig.line, req), 0);
+		json_decref(req);
+		reply = rig_wait(id);
+		ROW_ASSERT(json_int(reply, "rc", 0) == rows[i].rc && json_str(reply, "error"), "row %zu", i);
+	}
+	CU_ASSERT_EQUAL(fake.qp->n_sent, 0);
 	tear_down();
 }
 
@@ -491,6 +564,8 @@ static const struct test_case cases[] = {
 	{ "every call fails once", test_every_call_fails_once },
 	{ "modify", test_modify },
 	{ "bad_wr in the middle", test_bad_wr_in_the_middle },
+	{ "windows", test_windows },
+	{ "windows refused", test_windows_refused },
 	{ "inline data is taken when it is posted", test_inline },
 	{ "keys", test_keys },
 	{ "completions", test_completions },

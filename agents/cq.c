@@ -14,6 +14,7 @@
 #include "object.h"
 #include "traffic.h"
 #include "verbs_thread.h"
+#include "window.h"
 
 #define BATCH 32
 #define TURN_MAX 2048u /* completions before others get their turn */
@@ -55,6 +56,8 @@ static void take(struct agent *a, struct cq *cq, const struct ibv_wc *wc, uint64
 	run_add(a, q, id, wc, cq->o.name, t, traffic, taken);
 	if (!traffic || !traffic_runs(a, traffic))
 		mark_dirty(dirty, q);
+	if (taken == QUEUE_TAKEN && q->send && wc->status != IBV_WC_SUCCESS)
+		bind_failed(a, wc->wr_id);
 	if (taken == QUEUE_TAKEN && q->send && wr.traffic)
 		traffic_sent(a, q, &wr, wc, t);
 	else if (receiver)

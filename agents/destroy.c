@@ -143,6 +143,22 @@ static void end_ah(struct agent *a, struct object *o, bool gone)
 	ah->pd->o.users--;
 }
 
+static int call_mw(struct object *o)
+{
+	return positive(ibv_dealloc_mw(((struct mw *)o)->mw));
+}
+
+static void end_mw(struct agent *a, struct object *o, bool gone)
+{
+	struct mw *mw = (struct mw *)o;
+
+	(void)a;
+	if (!gone)
+		return;
+	mw->mw = NULL;
+	mw->pd->o.users--;
+}
+
 static int call_pd(struct object *o)
 {
 	return positive(ibv_dealloc_pd(((struct pd *)o)->pd));
@@ -188,6 +204,7 @@ const struct destructor destructors[NUM_OBJECT_TYPES] = {
 	[OBJECT_PD] = { "ibv_dealloc_pd", no_begin, call_pd, end_pd },
 	[OBJECT_MR] = { "ibv_dereg_mr", begin_mr, call_mr, end_mr },
 	[OBJECT_AH] = { "ibv_destroy_ah", no_begin, call_ah, end_ah },
+	[OBJECT_MW] = { "ibv_dealloc_mw", no_begin, call_mw, end_mw },
 	[OBJECT_CQ] = { "ibv_destroy_cq", begin_cq, call_cq, end_cq },
 	[OBJECT_SRQ] = { "ibv_destroy_srq", no_begin, call_srq, end_srq },
 	[OBJECT_QP] = { "ibv_destroy_qp", begin_qp, call_qp, end_qp },
@@ -223,7 +240,7 @@ void op_destroy(struct agent *a, struct request *r)
 			type = (enum object_type)i;
 	}
 	if (type == OBJECT_INVALID) {
-		request_fail(r, -EINVAL, "destroy: unknown type \"%s\"; allowed: qp cq srq mr ah pd dev",
+		request_fail(r, -EINVAL, "destroy: unknown type \"%s\"; allowed: qp cq srq mr mw ah pd dev",
 			     type_name ? type_name : "");
 		return;
 	}

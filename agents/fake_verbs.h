@@ -140,6 +140,35 @@ static int fake_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ib
 	return 0;
 }
 
+static struct ibv_mw *fake_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	struct ibv_mw *mw = fake_make(sizeof(*mw));
+
+	if (mw)
+		*mw = (struct ibv_mw){ .context = pd->context, .pd = pd, .rkey = fake.next_key++ << 8, .type = type };
+	return mw;
+}
+
+static int fake_dealloc_mw(struct ibv_mw *mw)
+{
+	return fake_unmake(mw);
+}
+
+/* As providers do it: a request of the send queue, and the window has its new key when it was taken. */
+static int fake_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	struct ibv_send_wr wr = { .wr_id = bind->wr_id, .opcode = IBV_WR_BIND_MW, .send_flags = bind->send_flags }, *bad;
+	int err;
+
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = mw->rkey + 0x10;
+	wr.bind_mw.bind_info = bind->bind_info;
+	err = fake_post_send(ibqp, &wr, &bad);
+	if (!err)
+		mw->rkey = wr.bind_mw.rkey;
+	return err;
+}
+
 /* A completion into a CQ, and the event if somebody asked. */
 static void fake_complete(struct fake_cq *cq, struct ibv_wc wc)
 {
@@ -179,7 +208,10 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 					     .ops = { .poll_cq = fake_poll,
 						      .req_notify_cq = fake_notify,
 						      .post_send = fake_post_send,
-						      .post_recv = fake_post_recv } };
+						      .post_recv = fake_post_recv,
+						      .alloc_mw = fake_alloc_mw,
+						      .dealloc_mw = fake_dealloc_mw,
+						      .bind_mw = fake_bind_mw } };
 	return &fake_context;
 }
 

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "../harness/json.h"
-#include "../harness/names.h"
 #include "../harness/pattern.h"
 #include "object.h"
 #include "verbs_thread.h"
+#include "window.h"
 
 #define MR_MAX_BYTES (4ULL << 30)
 
@@ -71,37 +71,22 @@ static void finish_reg(struct agent *a, struct verbs_call *call)
 	verbs_end(call, ret);
 }
 
-static bool parse_access(struct request *r, unsigned *ret)
-{
-	const json_t *names = json_object_get(r->body, "access"), *v;
-	unsigned access = 0;
-	size_t i;
-
-	json_array_foreach(names, i, v) {
-		const struct name *row = name_find(&names_access, json_string_value(v) ? json_string_value(v) : "");
-
-		if (!row) {
-			request_fail(r, -EINVAL, "mr_create: unknown access \"%s\"",
-				     json_string_value(v) ? json_string_value(v) : "");
-			return false;
-		}
-		access |= (unsigned)row->value;
-	}
-	*ret = access;
-	return true;
-}
-
 void op_mr_create(struct agent *a, struct request *r)
 {
 	uint64_t bytes = json_u64(r->body, "bytes", 0);
 	struct object *pd = object_need(a, r, OBJECT_PD, "pd"), *o;
 	struct mr_call *c;
 	struct mr *mr;
+	struct error e = { "" };
 	unsigned access;
 	int err;
 
-	if (!pd || !parse_access(r, &access))
+	if (!pd)
 		return;
+	if (access_parse(json_object_get(r->body, "access"), &access, &e) < 0) {
+		request_fail(r, -EINVAL, "mr_create: %s", e.text);
+		return;
+	}
 	if (bytes == 0 || bytes > MR_MAX_BYTES) {
 		request_fail(r, -EINVAL, "mr_create: bytes is %llu, must be 1 to %llu", (unsigned long long)bytes, MR_MAX_BYTES);
 		return;

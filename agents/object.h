@@ -23,13 +23,14 @@ enum object_type {
 	OBJECT_DEV,
 	OBJECT_PD,
 	OBJECT_MR,
+	OBJECT_MW,
 	OBJECT_AH,
 	OBJECT_CQ,
 	OBJECT_SRQ,
 	OBJECT_QP,
 	NUM_OBJECT_TYPES,
 };
-extern const char *const object_type_names[NUM_OBJECT_TYPES]; /* "dev" "pd" "mr" "ah" "cq" "srq" "qp" */
+extern const char *const object_type_names[NUM_OBJECT_TYPES]; /* "dev" "pd" "mr" "mw" "ah" "cq" "srq" "qp" */
 
 struct object {
 	char *key;        /* type digit and name */
@@ -68,6 +69,15 @@ struct mr {
 	unsigned access;
 	uint32_t old_lkey, old_rkey; /* of the former life */
 	bool has_old;
+};
+
+struct mw {
+	struct object o;
+	struct pd *pd;
+	struct ibv_mw *mw;
+	enum ibv_mw_type type;
+	uint64_t bound_by;    /* wr_id of the newest bind, 0: none that may still fail */
+	uint32_t former_rkey; /* from before it */
 };
 
 struct ah {

@@ -10,6 +10,7 @@
 #include "../harness/names.h"
 #include "../harness/pattern.h"
 #include "../harness/units.h"
+#include "window.h"
 
 /* One message as it is asked for: the request itself, or a member of its chain over it. */
 struct message {
@@ -23,6 +24,7 @@ struct message {
 	bool fill, signaled;
 	uint32_t tag;
 	struct datagram to;
+	struct bind bind;
 };
 
 void post_split(struct ibv_sge *sge, unsigned n, uint64_t addr, uint32_t size, uint32_t lkey)
@@ -108,6 +110,8 @@ json_t *post_reply(const struct post_result *res)
 
 	if (res->bad >= 0)
 		json_object_set_new(f, "bad", json_integer(res->bad));
+	if (json_object_size(res->rkeys))
+		json_object_set(f, "rkeys", res->rkeys);
 	return f;
 }
 
@@ -128,9 +132,10 @@ static int message_parse(struct agent *a, const struct qp *qp, const json_t *bod
 		return -EINVAL;
 	}
 	m->opcode = m->op->value;
-	if (m->opcode == IBV_WR_LOCAL_INV || m->opcode == IBV_WR_BIND_MW) {
-		error_set(e, -EOPNOTSUPP, "%s is not supported", op);
-		return -EOPNOTSUPP;
+	if (m->opcode == IBV_WR_BIND_MW) {
+		rc = bind_parse(a, body, &m->bind, e);
+		if (rc < 0)
+			return rc;
 	}
 	m->mr = post_mr(a, json_str(body, "mr"), e);
 	if (!m->mr)
@@ -170,6 +175,12 @@ static int message_parse(struct agent *a, const struct qp *qp, const json_t *bod
 	return 0;
 }
 
+/* Nothing of these lies in a buffer of this end. */
+static bool no_data(const struct message *m)
+{
+	return m->opcode == IBV_WR_LOCAL_INV || m->opcode == IBV_WR_BIND_MW;
+}
+
 static uint64_t slot_of(const struct message *m, uint64_t index)
 {
 	return m->slots ? index % m->slots : 0;
@@ -183,7 +194,7 @@ static void message_fill(struct agent *a, const struct message *m, uint64_t inde
 		m->opcode == IBV_WR_RDMA_READ || m->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || m->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 	struct pattern p = { .seed = a->seed, .tag = lands_here ? 0 : m->tag, .index = index };
 
-	if (!m->fill || at >= m->mr->bytes)
+	if (!m->fill || no_data(m) || at >= m->mr->bytes)
 		return;
 	pattern_fill(p, (char *)m->mr->addr + at, m->size < m->mr->bytes - at ? m->size : m->mr->bytes - at);
 }
@@ -222,12 +233,18 @@ static void message_build(const struct message *m, uint64_t index, uint64_t wr_i
 		wr->wr.rdma.remote_addr = raddr;
 		wr->wr.rdma.rkey = m->rkey;
 		break;
+	case IBV_WR_BIND_MW:
+		bind_build(&m->bind, wr);
+		break;
+	case IBV_WR_LOCAL_INV:
+		wr->num_sge = 0;
+		break;
 	default:
 		break;
 	}
 	/* Of whatever operation: a library may look for the handle before it looks at the operation. */
 	datagram_put(&m->to, wr);
-	if (m->opcode == IBV_WR_SEND_WITH_INV)
+	if (m->opcode == IBV_WR_SEND_WITH_INV || m->opcode == IBV_WR_LOCAL_INV)
 		wr->invalidate_rkey = m->inv_rkey;
 	else if (m->opcode == IBV_WR_SEND_WITH_IMM || m->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		wr->imm_data = htonl(m->imm);
@@ -238,24 +255,35 @@ static void accept_one(struct qp *qp, const struct message *m)
 	queue_accept(qp->sq, 1, &(struct wr){ .kind = WRID_SEND, .signaled = m->signaled || qp->signal_all });
 }
 
-static void note_accepted(struct post_result *res, uint64_t wr_id)
+static void note_accepted(struct post_result *res, const struct message *m, const struct ibv_send_wr *wr)
 {
+	if (m->bind.mw)
+		bind_accepted(&m->bind, wr, res->rkeys);
 	if (res->accepted++ == 0)
-		res->first = wr_id;
-	res->last = wr_id;
+		res->first = wr->wr_id;
+	res->last = wr->wr_id;
+}
+
+static int send_one(struct qp *qp, const struct message *m, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad = NULL;
+
+	if (m->bind.mw && m->bind.mw->type == IBV_MW_TYPE_1)
+		return bind_by_verb(&m->bind, qp->qp, wr);
+	return ibv_post_send(qp->qp, wr, &bad);
 }
 
 static void post_each(struct agent *a, struct qp *qp, const struct message *m, uint64_t index0, struct post_result *res)
 {
 	struct ibv_sge sge[POST_SGE_MAX];
-	struct ibv_send_wr wr, *bad = NULL;
+	struct ibv_send_wr wr;
 
 	for (unsigned i = 0; i < res->count; i++) {
 		uint64_t wr_id = queue_wr_id(qp->sq, WRID_SEND, 0);
 
 		message_fill(a, m, index0 + i);
 		message_build(m, index0 + i, wr_id, &wr, sge);
-		res->err = ibv_post_send(qp->qp, &wr, &bad);
+		res->err = send_one(qp, m, &wr);
 		res->t_last_ns = now_ns();
 		if (res->err) {
 			res->bad = (int)i;
@@ -264,7 +292,7 @@ static void post_each(struct agent *a, struct qp *qp, const struct message *m, u
 		}
 		message_spoil(a, m, index0 + i);
 		accept_one(qp, m);
-		note_accepted(res, wr_id);
+		note_accepted(res, m, &wr);
 	}
 }
 
@@ -296,7 +324,7 @@ static void post_chain(struct agent *a, struct qp *qp, const struct message *mes
 	for (unsigned i = 0; i < accepted; i++) {
 		message_spoil(a, messages + i * step, index0 + i);
 		accept_one(qp, messages + i * step);
-		note_accepted(res, list[i].wr_id);
+		note_accepted(res, messages + i * step, &list[i]);
 	}
 	queue_refuse(qp->sq, res->count - accepted);
 	free(sges);
@@ -316,7 +344,7 @@ static const char *op_text(const struct message *m)
 /* Fields that a record repeats from its request. */
 static json_t *record_fields(const json_t *body, const struct message *m)
 {
-	static const char *const same[] = { "as", "tag", "by", "imm" };
+	static const char *const same[] = { "as", "tag", "by", "imm", "mw" };
 	json_t *f = json_pack("{s:s, s:I, s:b}", "op", op_text(m), "size", (json_int_t)m->size, "signaled", m->signaled);
 
 	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++) {
@@ -366,7 +394,7 @@ static json_t *members_json(const struct message *m, unsigned n)
 
 static void do_post(struct agent *a, struct request *r, struct qp *qp, const struct message *m, bool members)
 {
-	struct post_result res = { .bad = -1, .t_first_ns = now_ns() };
+	struct post_result res = { .bad = -1, .t_first_ns = now_ns(), .rkeys = json_object() };
 	uint64_t index0 = json_u64(r->body, "index", 0);
 	json_t *f;
 
@@ -385,6 +413,7 @@ static void do_post(struct agent *a, struct request *r, struct qp *qp, const str
 		request_fail_with(r, -res.err, post_reply(&res), "ibv_post_send: %s: %s", qp->o.name, strerror(res.err));
 	else
 		request_reply(r, post_reply(&res));
+	json_decref(res.rkeys);
 }
 
 void op_post(struct agent *a, struct request *r)

@@ -34,6 +34,7 @@ struct post_result {
 	int bad; /* index of bad_wr, -1: none */
 	uint64_t first, last;
 	uint64_t t_first_ns, t_last_ns;
+	json_t *rkeys; /* window -> its new key; NULL where nothing can be bound */
 };
 void post_record(struct agent *a, const struct queue *q, const struct post_result *res, json_t *fields);
 json_t *post_reply(const struct post_result *res);

@@ -27,6 +27,7 @@ const struct request_op request_table[] = {
 	{ "pd_create", op_pd_create, "makes a protection domain" },
 	{ "mr_create", op_mr_create, "makes memory and registers it" },
 	{ "ah_create", op_ah_create, "makes an address handle" },
+	{ "mw_create", op_mw_create, "makes a memory window" },
 	{ "mem_replace", op_mem_replace, "other pages under a live MR" },
 	{ "cq_create", op_cq_create, "makes a completion queue" },
 	{ "cq_hold", op_cq_hold, "completion events are taken but not acknowledged" },

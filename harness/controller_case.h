@@ -218,7 +218,7 @@ void clock_witness(struct case_run *r, bool on);
 
 /* ---- objects (controller_object.c) ---- */
 
-enum object_type { OBJECT_INVALID, OBJECT_PD, OBJECT_CQ, OBJECT_SRQ, OBJECT_MR, OBJECT_AH, OBJECT_QP, NUM_OBJECT_TYPES };
+enum object_type { OBJECT_INVALID, OBJECT_PD, OBJECT_CQ, OBJECT_SRQ, OBJECT_MR, OBJECT_MW, OBJECT_AH, OBJECT_QP, NUM_OBJECT_TYPES };
 extern const char *const ctl_object_type_names[NUM_OBJECT_TYPES]; /* "pd" "cq" ... as `destroy` has them */
 
 struct object {

@@ -57,6 +57,13 @@ static void on_ah_create(struct case_run *r, const char *agent, const json_t *re
 	remember_answer(&o->told, json_object_get(req, "dest_gid"));
 }
 
+static void new_key(struct object *o, const json_t *rkey)
+{
+	o->old_rkey = o->rkey;
+	o->had_old = o->life > 0;
+	o->rkey = (uint32_t)json_integer_value(rkey);
+}
+
 static void on_mr_create(struct case_run *r, const char *agent, const json_t *req, const json_t *reply)
 {
 	struct object *o = ctl_object_find(r, json_str(req, "name"));
@@ -64,12 +71,24 @@ static void on_mr_create(struct case_run *r, const char *agent, const json_t *re
 	(void)agent;
 	if (!o)
 		return;
-	if (o->life) {
-		o->old_rkey = o->rkey;
-		o->had_old = true;
-	}
+	new_key(o, json_object_get(reply, "rkey"));
 	made(o, reply);
-	o->rkey = (uint32_t)json_u64(reply, "rkey", 0);
+}
+
+/* A window has another key from each bind on. */
+static void on_post(struct case_run *r, const char *agent, const json_t *req, const json_t *reply)
+{
+	const char *name;
+	const json_t *rkey;
+
+	(void)agent;
+	(void)req;
+	json_object_foreach(json_object_get(reply, "rkeys"), name, rkey) {
+		struct object *o = ctl_object_find(r, name);
+
+		if (o)
+			new_key(o, rkey);
+	}
 }
 
 /* Packets of the old life may still be on their way: its PSNs stay far from the new one's. */
@@ -177,10 +196,19 @@ static const struct {
 	const char *op;
 	void (*apply)(struct case_run *r, const char *agent, const json_t *req, const json_t *reply);
 } effects[] = {
-	{ "device_open", on_device_open }, { "pd_create", on_create },    { "cq_create", on_create },
-	{ "srq_create", on_create },       { "mr_create", on_mr_create }, { "ah_create", on_ah_create },
-	{ "qp_create", on_qp_create },     { "destroy", on_destroy },     { "qp_modify", on_qp_modify },
-	{ "qp_query", on_qp_query },       { "post_recv", on_post_recv },
+	{ "device_open", on_device_open },
+	{ "pd_create", on_create },
+	{ "cq_create", on_create },
+	{ "srq_create", on_create },
+	{ "mr_create", on_mr_create },
+	{ "ah_create", on_ah_create },
+	{ "qp_create", on_qp_create },
+	{ "destroy", on_destroy },
+	{ "qp_modify", on_qp_modify },
+	{ "qp_query", on_qp_query },
+	{ "post_recv", on_post_recv },
+	{ "mw_create", on_mr_create },
+	{ "post", on_post },
 };
 
 void effect_apply(struct case_run *r, const char *agent, const json_t *req, const json_t *reply)

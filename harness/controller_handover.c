@@ -36,6 +36,15 @@ uint32_t psn_away(uint32_t first, uint32_t last, uint64_t random)
 	return (last + CTL_PSN_GAP + (uint32_t)(random % (CTL_PSN_MASK + 2 - taken))) & CTL_PSN_MASK;
 }
 
+/* A window lies in a region: where, is known even before it is bound. */
+static json_t *window_key(struct case_run *r, const struct object *mw)
+{
+	const struct object *over = ctl_object_find(r, json_str(mw->plan, "over"));
+	uint64_t addr = over ? json_u64(over->ret, "addr", 0) + json_u64(mw->plan, "offset", 0) : 0;
+
+	return json_pack("{s:I,s:o,s:i}", "rkey", (json_int_t)mw->rkey, "addr", json_hex(addr), "life", (int)mw->life);
+}
+
 static json_t *keys_of(struct case_run *r, const struct object *qp)
 {
 	json_t *keys = json_object();
@@ -44,6 +53,8 @@ static json_t *keys_of(struct case_run *r, const struct object *qp)
 	for (o = r->objects; o; o = o->hh.next) {
 		const char *of = json_str(o->plan, "qp");
 
+		if (o->type == OBJECT_MW && o->exists && strcmp(o->agent, qp->agent) == 0)
+			json_object_set_new(keys, o->name, window_key(r, o));
 		if (o->type != OBJECT_MR || !o->exists || strcmp(o->agent, qp->agent) != 0 || (of && strcmp(of, qp->name) != 0))
 			continue;
 		json_object_set_new(keys, o->name,

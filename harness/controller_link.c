@@ -68,6 +68,16 @@ static json_t *create_mr(struct case_run *r, struct ops *ops, const struct objec
 	return req;
 }
 
+static json_t *create_mw(struct case_run *r, struct ops *ops, const struct object *o)
+{
+	json_t *req = json_pack("{s:s,s:s}", "op", "mw_create", "name", o->name);
+
+	link_create(r, ops, ctl_object_find(r, json_str(o->plan, "pd")));
+	copy(req, o->plan, "pd");
+	copy(req, o->plan, "type");
+	return req;
+}
+
 /* The MR that a QP's receives use: its own of role rx. */
 static const struct object *receive_mr(struct case_run *r, const struct object *qp)
 {
@@ -101,6 +111,9 @@ static json_t *create_qp(struct case_run *r, struct ops *ops, const struct objec
 		if (o->type == OBJECT_MR && strcmp(o->agent, qp->agent) == 0 && (!of || strcmp(of, qp->name) == 0))
 			link_create(r, ops, o);
 	}
+	for (o = r->objects; o; o = o->hh.next)
+		if (o->type == OBJECT_MW && strcmp(o->agent, qp->agent) == 0)
+			link_create(r, ops, o);
 	if (is_datagram(qp))
 		datagram_handles(r, ops, qp);
 	copy(req, qp->plan, "type");
@@ -153,6 +166,9 @@ void link_create(struct case_run *r, struct ops *ops, struct object *o)
 		break;
 	case OBJECT_MR:
 		req = create_mr(r, ops, o);
+		break;
+	case OBJECT_MW:
+		req = create_mw(r, ops, o);
 		break;
 	case OBJECT_AH:
 		req = datagram_create_ah(r, ops, o);

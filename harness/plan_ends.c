@@ -283,7 +283,7 @@ json_t *plan_object_name(struct planner *p, const char *name)
 	json_t *list, *ends = NULL, *canonical = NULL;
 
 	if (plan_find(p->plan, "cqs", name) || plan_find(p->plan, "srqs", name) || plan_find(p->plan, "mrs", name) ||
-	    plan_find(p->plan, "pds", name) || plan_find(p->plan, "ahs", name))
+	    plan_find(p->plan, "mws", name) || plan_find(p->plan, "pds", name) || plan_find(p->plan, "ahs", name))
 		return json_string(name);
 	if (!dot || !is_own_object(dot)) {
 		error_set(p->e, -EINVAL, "there is no object '%s'", name);

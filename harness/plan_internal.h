@@ -76,6 +76,7 @@ void plan_traffic_room(struct planner *p, const json_t *pairs, const json_t *tra
 uint64_t plan_longest_message(const json_t *steps);
 bool plan_op_is_remote(const char *op); /* speaks of the peer's memory */
 bool plan_op_is_atomic(const char *op);
+bool plan_op_has_data(const char *op); /* has bytes of its own, or brings some */
 
 /* plan_steps.c */
 int plan_steps(struct planner *p, const json_t *in, json_t *out);

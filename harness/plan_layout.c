@@ -99,7 +99,8 @@ static void place_in_named(struct planner *p, json_t *step, uint64_t bytes)
 	json_t *to = json_object_get(step, "to");
 	const char *mr = json_str(to, "mr");
 	uint64_t add = (uint64_t)json_int(to, "add", 0), off = add, ends = json_array_size(json_object_get(step, "at"));
-	uint64_t size = (uint64_t)json_int(plan_find(p->plan, "mrs", mr), "bytes", 0);
+	const json_t *window = plan_find(p->plan, "mws", mr);
+	uint64_t size = (uint64_t)json_int(window ? window : plan_find(p->plan, "mrs", mr), "bytes", 0);
 
 	if (!add) {
 		off = room(p, mr);
@@ -111,12 +112,17 @@ static void place_in_named(struct planner *p, json_t *step, uint64_t bytes)
 	json_object_set_new(step, "mem_step", json_integer(ends > 1 ? (json_int_t)bytes : 0));
 }
 
+bool plan_op_has_data(const char *op)
+{
+	return !op || (strcmp(op, "LOCAL_INV") && strcmp(op, "BIND_MW"));
+}
+
 /* What a message may be long: where a device's word decides, as long as that may become. */
 static uint64_t size_bound(struct planner *p, const json_t *message)
 {
 	const json_t *size = json_object_get(message, "size");
 
-	return size ? plan_ref_bound(p, size) : 0;
+	return size && plan_op_has_data(json_str(message, "op")) ? plan_ref_bound(p, size) : 0;
 }
 
 static uint64_t member_size_max(struct planner *p, const json_t *step)

@@ -305,6 +305,38 @@ static int add_named_mrs(struct planner *p)
 	return 0;
 }
 
+/* A window is made in the protection domain of the region that it opens, unless the file says otherwise. */
+static int add_mws(struct planner *p)
+{
+	json_t *given, *mws = json_object_get(p->doc, "mw") ? json_array() : NULL;
+	const char *name;
+
+	if (mws)
+		json_object_set_new(p->plan, "mws", mws);
+	json_object_foreach(json_object_get(p->doc, "mw"), name, given) {
+		const char *over = json_str(given, "over"), *type = json_str(given, "type"), *pd = json_str(given, "pd");
+		json_t *region = over ? plan_object_name(p, over) : NULL, *access = json_object_get(given, "access");
+		const json_t *mr = plan_find(p->plan, "mrs", json_string_value(region));
+		int rc = check_at(p, "mw", name, json_str(given, "at"));
+
+		if (!rc && !mr)
+			rc = error_set(p->e, -EINVAL, "mw %s: over: wanted is an MR that the file names", name);
+		else if (!rc && strcmp(json_str(mr, "agent"), json_str(given, "at")))
+			rc = error_set(p->e, -EINVAL, "mw %s: over: %s is at %s", name, over, json_str(mr, "agent"));
+		if (rc) {
+			json_decref(region);
+			return rc;
+		}
+		json_array_append_new(
+			mws, json_pack("{s:s,s:s,s:s,s:i,s:o,s:I,s:I,s:o}", "name", name, "agent", json_str(given, "at"), "pd",
+				       pd ? pd : json_str(mr, "pd"), "type", type && !strcmp(type, "1") ? 1 : 2, "over", region,
+				       "offset", (json_int_t)json_int(given, "offset", 0), "bytes",
+				       (json_int_t)json_int(given, "size", json_int(mr, "bytes", 0) - json_int(given, "offset", 0)),
+				       "access", access ? json_incref(access) : json_pack("[s,s]", "REMOTE_WRITE", "REMOTE_READ")));
+	}
+	return 0;
+}
+
 int plan_objects(struct planner *p)
 {
 	int rc = add_agents(p);
@@ -323,6 +355,8 @@ int plan_objects(struct planner *p)
 		rc = add_srqs(p);
 	if (!rc)
 		rc = add_named_mrs(p);
+	if (!rc)
+		rc = add_mws(p);
 	if (!rc)
 		rc = plan_datagrams(p);
 	return rc;

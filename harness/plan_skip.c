@@ -80,12 +80,9 @@ static void skip_recover(struct planner *p, const json_t *step)
 
 static void skip_post(struct planner *p, const json_t *step)
 {
-	const char *op = json_str(step, "op");
 	size_t i;
 	json_t *member;
 
-	if (op && !strcmp(op, "BIND_MW"))
-		need(p, "mw", "post BIND_MW");
 	if (json_object_get(step, "addr"))
 		skip(p, "post addr is not in this build");
 	json_array_foreach(json_object_get(step, "members"), i, member)

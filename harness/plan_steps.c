@@ -86,7 +86,7 @@ static int do_connect(struct planner *p, json_t *step)
 
 static int do_create_destroy(struct planner *p, json_t *step)
 {
-	static const char *const keys[] = { "cq", "srq", "mr", "ah", "pd" };
+	static const char *const keys[] = { "cq", "srq", "mr", "mw", "ah", "pd" };
 	int rc = resolve_ends(p, step, "qp", ENDS_QPS);
 
 	for (size_t i = 0; !rc && i < sizeof(keys) / sizeof(*keys); i++)
@@ -101,12 +101,18 @@ static int do_modify(struct planner *p, json_t *step)
 	return resolve_ends(p, step, "at", ENDS_SRQS);
 }
 
-static void message_defaults(json_t *message)
+static void message_defaults(struct planner *p, json_t *message)
 {
 	const char *op = json_str(message, "op");
-	bool no_data = op && (!strcmp(op, "LOCAL_INV") || !strcmp(op, "BIND_MW"));
+	int64_t bytes = PLAN_POST_BYTES;
 
-	set_default(message, "size", json_integer(plan_op_is_atomic(op) ? 8 : no_data ? 0 : PLAN_POST_BYTES));
+	if (plan_op_is_atomic(op))
+		bytes = 8;
+	else if (op && !strcmp(op, "BIND_MW"))
+		bytes = json_int(plan_find(p->plan, "mws", json_str(message, "mw")), "bytes", 0);
+	else if (op && !strcmp(op, "LOCAL_INV"))
+		bytes = 0;
+	set_default(message, "size", json_integer(bytes));
 	set_default(message, "signaled", json_true());
 	if (op && !strcmp(op, "CMP_AND_SWP")) {
 		set_default(message, "compare", json_integer(0));
@@ -117,7 +123,7 @@ static void message_defaults(json_t *message)
 }
 
 /* A chain whose members differ: `chain: [...]` becomes `members` and `chain: true`. */
-static void chain_members(json_t *step, void (*defaults)(json_t *member))
+static void chain_members(struct planner *p, json_t *step, void (*defaults)(struct planner *p, json_t *member))
 {
 	json_t *chain = json_object_get(step, "chain"), *member;
 	size_t i;
@@ -127,7 +133,7 @@ static void chain_members(json_t *step, void (*defaults)(json_t *member))
 	json_array_foreach(chain, i, member) {
 		if (json_str(step, "op"))
 			set_default(member, "op", json_incref(json_object_get(step, "op")));
-		defaults(member);
+		defaults(p, member);
 	}
 	json_object_set(step, "members", chain);
 	json_object_set_new(step, "count", json_integer((json_int_t)json_array_size(chain)));
@@ -171,8 +177,8 @@ static int do_post(struct planner *p, json_t *step)
 		rc = resolve_handles(p, step);
 	if (rc)
 		return rc;
-	chain_members(step, message_defaults);
-	message_defaults(step);
+	chain_members(p, step, message_defaults);
+	message_defaults(p, step);
 	set_default(step, "count", json_integer(1));
 	set_returns(step);
 	rc = plan_place(p, step);
@@ -181,8 +187,9 @@ static int do_post(struct planner *p, json_t *step)
 	return rc;
 }
 
-static void receive_defaults(json_t *member)
+static void receive_defaults(struct planner *p, json_t *member)
 {
+	(void)p;
 	set_default(member, "size", json_integer(PLAN_POST_BYTES));
 }
 
@@ -207,7 +214,7 @@ static int do_post_recv(struct planner *p, json_t *step)
 {
 	int rc;
 
-	chain_members(step, receive_defaults);
+	chain_members(p, step, receive_defaults);
 	set_default(step, "count", json_integer(1));
 	set_returns(step);
 	rc = resolve_ends(p, step, "at", ENDS_SRQS);

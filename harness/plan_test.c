@@ -214,7 +214,8 @@ static const struct skip_row {
 	{ "\"qp\":{\"type\":\"UD\"}", "{\"do\":\"connect\",\"line\":1}", NULL },
 	{ "\"qp\":{\"type\":\"XRC\"}", "{\"do\":\"connect\",\"line\":1}", "XRC" },
 	{ "\"qp\":{\"type\":\"UC\"}", "{\"do\":\"connect\",\"line\":1}", NULL },
-	{ "\"mw\":{\"w\":{\"at\":\"a\"}}", "{\"do\":\"connect\",\"line\":1}", "windows" },
+	{ "\"mr\":{\"m\":{\"at\":\"a\"}},\"mw\":{\"w\":{\"at\":\"a\",\"type\":\"1\",\"over\":\"m\"}}",
+	  "{\"do\":\"connect\",\"line\":1}", NULL },
 };
 
 static void test_skip(void)

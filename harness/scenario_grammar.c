@@ -131,7 +131,8 @@ static const struct gmap pd_map = { .what = "a PD", .keys = pd_keys };
 static const struct gkey mw_keys[] = {
 	{ "at", G_AGENT, G_REQUIRED, .help = "the agent that holds it" },
 	{ "type", G_WORD, G_REQUIRED, .words = mw_types, .help = "1 or 2" },
-	{ "over", G_OBJECT, G_OBJ_MR, .help = "the region it opens a window into" },
+	{ "pd", G_OBJECT, G_OBJ_PD, .help = "its protection domain; default that of the region" },
+	{ "over", G_OBJECT, G_REQUIRED | G_OBJ_MR, .help = "the region it opens a window into" },
 	{ "offset", G_SIZE, 0, .max = MAX_SIZE, .help = "where in the region it begins" },
 	{ "size", G_SIZE, 0, .max = MAX_SIZE, .help = "bytes" },
 	{ "access", G_WORDS, 0, .names = &names_access, .help = "rights" },
@@ -225,7 +226,7 @@ static const struct gkey modify_keys[] = {
 #define POST_BODY                                                                                                                  \
 	{ "size", G_SIZE, 0, .max = MAX_SIZE, .help = "bytes per message; default 64" },                                           \
 		{ "count", G_NUMBER, 0, .max = MAX_COUNT, .help = "so many requests; default 1" },                                 \
-		{ "to", G_PLACE, 0, .help = "the MR of the peer to write to or read from, `pool + 4096`" },                        \
+		{ "to", G_PLACE, 0, .help = "the MR or MW of the peer to write to or read from, `pool + 4096`" },                  \
 		{ "sge", G_NUMBER, 0, .max = MAX_COUNT, .help = "segments that the message is cut into; default 1" },              \
 		{ "rkey", G_WORD, 0, .words = wrongs, .help = "`wrong`, or `old`: that of the MR's former life" },                 \
 		{ "lkey", G_WORD, 0, .words = wrongs, .help = "the same for the local key" },                                      \
@@ -237,7 +238,7 @@ static const struct gkey modify_keys[] = {
 		{ "compare", G_NUMBER, G_NO_REF | G_HEX, .help = "CMP_AND_SWP: what has to be there" },                            \
 		{ "swap", G_NUMBER, G_NO_REF | G_HEX, .help = "CMP_AND_SWP: what is put there" },                                  \
 		{ "add", G_NUMBER, G_NO_REF | G_HEX, .help = "FETCH_AND_ADD: what is added" },                                     \
-		{ "mw", G_OBJECT, G_OBJ_MW, .help = "BIND_MW: the window" },                                                       \
+		{ "mw", G_OBJECT, G_OBJ_MW, .help = "BIND_MW, LOCAL_INV, SEND_WITH_INV: the window" },                             \
 		{ "ah", G_OBJECT, G_OBJ_AH, .help = "UD: the address handle" },                                                    \
 		{ "qkey", G_WORD, 0, .words = qkeys, .help = "UD: `wrong`, or `own`: the high bit set, which means its QP's" },    \
 	{                                                                                                                          \

@@ -181,7 +181,7 @@ json_t *parse_place(struct loader *l, struct ynode *n, const struct gkey *k)
 	snprintf(name, sizeof(name), "%.*s", plus ? (int)(plus - text) : (int)strlen(text), text);
 	head.text = name;
 	head.span = head.exact ? strlen(name) : head.span;
-	mr = parse_object(l, &head, &(struct gkey){ .name = k->name, .type = G_OBJECT, .flags = G_OBJ_MR });
+	mr = parse_object(l, &head, &(struct gkey){ .name = k->name, .type = G_OBJECT, .flags = G_OBJ_MR | G_OBJ_MW });
 	if (!mr)
 		return NULL;
 	json_decref(mr);

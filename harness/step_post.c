@@ -59,6 +59,18 @@ static void remote_place(struct case_run *r, const struct object *qp, const json
 		snprintf(mr, size, "%s.mem", qp->peer);
 }
 
+/* Where in which MR that place is: a window lies in a region. */
+static const char *region_of(struct case_run *r, const char *mr, uint64_t *off)
+{
+	const struct object *o = ctl_object_find(r, mr);
+	const char *over = o && o->type == OBJECT_MW ? json_str(o->plan, "over") : NULL;
+
+	if (!over)
+		return mr;
+	*off += json_u64(o->plan, "offset", 0);
+	return over;
+}
+
 /* Tells the verdict that a wrong key was none after all. */
 static void key_is_the_same(struct case_run *r, const json_t *step, const struct object *qp, const char *mr)
 {
@@ -93,6 +105,46 @@ static int remote_key(struct case_run *r, const struct object *qp, const json_t 
 	return 0;
 }
 
+/* The key that a request invalidates: its own window's, or the one that it was told of its peer's. */
+static int invalidated_key(struct case_run *r, const struct object *qp, const json_t *message, json_t *req, struct error *e)
+{
+	const char *name = json_str(message, "mw"), *which = json_str(message, "rkey");
+	const struct object *mw = ctl_object_find(r, name);
+	const json_t *told = json_object_get(json_object_get(qp->told, "keys"), name ? name : "");
+	uint64_t rkey;
+
+	if (!mw || !mw->life)
+		return error_set(e, -ENOENT, "there is no window %s", name ? name : "(none named)");
+	if (strcmp(mw->agent, qp->agent) != 0 && !told)
+		return error_set(e, -ENOKEY, "%s was never told the key of %s", qp->name, name);
+	rkey = strcmp(mw->agent, qp->agent) == 0 ? mw->rkey : json_u64(told, "rkey", 0);
+	if (which && strcmp(which, "wrong") == 0)
+		rkey ^= 0xffffffffu;
+	if (which && strcmp(which, "old") == 0)
+		rkey = mw->old_rkey;
+	json_object_set_new(req, "inv_rkey", json_integer((json_int_t)rkey));
+	return 0;
+}
+
+/* What a window's request says of it. */
+static int window_request(struct case_run *r, const struct object *qp, const json_t *message, json_t *req, struct error *e)
+{
+	const char *op = json_str(message, "op");
+	const struct object *mw = ctl_object_find(r, json_str(message, "mw"));
+
+	if (strcmp(op, "LOCAL_INV") == 0 || strcmp(op, "SEND_WITH_INV") == 0)
+		return invalidated_key(r, qp, message, req, e);
+	if (strcmp(op, "BIND_MW") != 0)
+		return 0;
+	if (!mw)
+		return error_set(e, -ENOENT, "BIND_MW names no window");
+	json_object_set_new(req, "mw", json_string(mw->name));
+	json_object_set(req, "mr", json_object_get(mw->plan, "over"));
+	json_object_set(req, "off", json_object_get(mw->plan, "offset"));
+	json_object_set(req, "access", json_object_get(mw->plan, "access"));
+	return 0;
+}
+
 /* What a member says of numbers and keys is resolved as for a post of its own. */
 static int resolve_member(struct case_run *r, const struct object *qp, const char *mem, const json_t *place, json_t *m,
 			  struct error *e)
@@ -115,8 +167,10 @@ static int resolve_member(struct case_run *r, const struct object *qp, const cha
 	}
 	if (json_object_get(m, "ah") || json_object_get(m, "qkey") || json_object_get(m, "qpn"))
 		datagram_address(r, qp, m, m);
-	if (!op || !is_remote(op) || !place)
-		return 0;
+	if (op)
+		rc = window_request(r, qp, m, m, e);
+	if (rc || !op || !is_remote(op) || !place)
+		return rc;
 	remote = json_pack("{s:O,s:O}", "roff", json_object_get(place, "roff"), "rstride", json_object_get(place, "rstride"));
 	rc = remote_key(r, qp, m, mem, remote, e);
 	if (!rc)
@@ -260,6 +314,8 @@ static json_t *post_request(struct case_run *r, const struct post *p, const json
 		json_object_set_new(req, "sge", json_integer(number(r, step, "sge", 1, e, rc)));
 	if (strcmp(p->op, "READ") == 0 || is_atomic(p->op))
 		json_object_set_new(req, "fill", json_false());
+	if (!*rc)
+		*rc = window_request(r, p->qp, step, req, e);
 	return req;
 }
 
@@ -268,6 +324,7 @@ static int queue_one(struct case_run *r, struct object *qp, const json_t *step, 
 	uint64_t mem_off = json_u64(step, "mem_off", 0) + index * json_u64(step, "mem_step", 0);
 	struct post *p;
 	char mem[2 * CTL_NAME_MAX];
+	const char *region;
 	json_t *req = NULL, *remote = NULL;
 	struct op *op;
 	int rc = 0;
@@ -297,15 +354,17 @@ static int queue_one(struct case_run *r, struct object *qp, const json_t *step, 
 		snprintf(p->mr_agent, sizeof p->mr_agent, "%s", qp->agent);
 		p->off = json_u64(step, "tx_off", 0);
 	} else {
-		const struct object *o = ctl_object_find(r, mem);
+		const struct object *o;
 
-		snprintf(p->mr, sizeof p->mr, "%.63s", mem);
-		snprintf(p->mr_agent, sizeof p->mr_agent, "%s", o ? o->agent : "");
 		p->off = mem_off;
+		o = ctl_object_find(r, region_of(r, mem, &p->off));
+		snprintf(p->mr, sizeof p->mr, "%.63s", o ? o->name : mem);
+		snprintf(p->mr_agent, sizeof p->mr_agent, "%s", o ? o->agent : "");
 		p->data = p->data && (p->find || o);
 	}
 	payload_settle(r, p->tag);
-	prepare_memory(r, ops, p, step, mem, mem_off);
+	region = region_of(r, mem, &mem_off);
+	prepare_memory(r, ops, p, step, region, mem_off);
 	DL_APPEND(r->posts, p);
 	op = ops_add(ops, qp->agent, req);
 	if (op)
