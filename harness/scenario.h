@@ -57,7 +57,7 @@ const char *scenario_packet_class_name(int place); /* NULL beyond the last */
 /* A JSON Schema (draft 2020-12) for editors, made from the grammar's tables and the fault table. New reference. */
 json_t *scenario_schema(void);
 
-/* Walks dir (or takes a single file) and returns sorted paths of *.yaml, without profiles/. The id of each is its path
+/* Walks dir (or takes a single file) and returns sorted paths of *.yaml, without profiles/ and refs/. The id of each is its path
  * below the root: root is the nearest parent named `scenarios` (or dir itself, if it is called so), else dir or the file's folder.
  */
 struct scenario_path {

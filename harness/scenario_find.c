@@ -95,7 +95,7 @@ static int walk(struct found *f, const char *dir, size_t root_len, int depth, st
 		struct stat st;
 		char *path;
 
-		if (entry->d_name[0] == '.' || !strcmp(entry->d_name, "profiles"))
+		if (entry->d_name[0] == '.' || !strcmp(entry->d_name, "profiles") || !strcmp(entry->d_name, "refs"))
 			continue;
 		if (asprintf(&path, "%s/%s", dir, entry->d_name) < 0) {
 			rc = error_set(e, -ENOMEM, "%s: out of memory", dir);

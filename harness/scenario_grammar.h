@@ -143,8 +143,6 @@ extern const struct gkey grammar_match[];  /* how a packet is addressed: `packet
 extern const struct gkey grammar_fault[];  /* beside the fault's name: as, for, within */
 extern const struct gmap grammar_expect;   /* without `any` */
 const struct gstep *grammar_step(const char *name);
-/* Whether a statement number ("C9-130") is one that may be cited; *ret_applies: it has a meaning on RoCEv2. */
-bool grammar_statement(const char *number, bool *ret_applies);
 
 /* Bounds that keep a hostile file from costing much. */
 #define GRAMMAR_MAX_CASES 4096

@@ -518,24 +518,6 @@ static void every_key_has_help(void)
 	}
 }
 
-static void statement_numbers(void)
-{
-	static const struct {
-		const char *number;
-		bool known, applies;
-	} rows[] = {
-		{ "C9-130", true, true },     { "C9-131", false, false },  { "o11-5.2.5", true, true }, { "CA17-1", true, true },
-		{ "CA17-46", true, true },    { "CA17-47", false, false }, { "CA17-0", false, false },  { "C11-13", true, false },
-		{ "C9-222.1.1", true, true }, { "c9-130", false, false },
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		bool applies, known = grammar_statement(rows[i].number, &applies);
-
-		ROW_ASSERT(known == rows[i].known && (!known || applies == rows[i].applies), "%s", rows[i].number);
-	}
-}
-
 static void readme_names_keys(const char *readme, const struct gkey *keys, const char *where)
 {
 	for (; keys && keys->name; keys++)
@@ -585,7 +567,6 @@ static const struct test_case cases[] = {
 	{ "an unreadable file is an error", an_unreadable_file_is_an_error },
 	{ "the schema knows every key", the_schema_knows_every_key },
 	{ "every key has help", every_key_has_help },
-	{ "statement numbers", statement_numbers },
 	{ "the reference is complete", the_reference_is_complete },
 };
 

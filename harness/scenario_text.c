@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "capability.h"
+#include "json.h"
+#include "refs.h"
 
 #define TITLE_MAX 140
 
@@ -34,24 +36,33 @@ json_t *parse_title(struct loader *l, struct ynode *n, const struct gkey *k)
 	return json_string(text);
 }
 
-/* A statement number begins with C or o, perhaps an A for an annex, and digits. A section begins with a digit, an annex's section
- * with A. */
-static void check_citation(struct loader *l, const struct ynode *n, const char *number, size_t off)
+/* What can never be shown is no mistake of the file, but nothing that it shows either. */
+static void check_ref(struct loader *l, const struct ynode *n, const char *text)
 {
-	static const char hint[] = "known are the numbers whose meaning was seen; otherwise cite the section: `IBTA 9.7.5.2.8`";
-	bool applies;
+	struct error e = { "" };
+	const struct refs *refs = refs_own(&e);
+	const json_t *row = NULL;
+	char hint[HINT_SIZE];
+	const char *near;
 
-	if (isdigit((unsigned char)number[0]) || (number[0] == 'A' && isdigit((unsigned char)number[1])))
-		return;
-	if ((number[0] != 'C' && number[0] != 'o') || !strpbrk(number, "0123456789")) {
-		warn_part(l, n, off, strlen(number) ? strlen(number) : 1, hint, "`%s` is neither a statement number nor a section",
-			  number);
+	if (!refs) {
+		warn_part(l, n, 0, strlen(text), NULL, "`%s` cannot be looked up: %s", text, e.text);
 		return;
 	}
-	if (!grammar_statement(number, &applies))
-		warn_part(l, n, off, strlen(number), hint, "`%s` is no known statement number: cite the section", number);
-	else if (!applies)
-		warn_part(l, n, off, strlen(number), NULL, "`%s` does not apply to RoCEv2", number);
+	switch (refs_find(refs, text, &row)) {
+	case REF_UNKNOWN:
+		near = refs_nearest(refs, text);
+		snprintf(hint, sizeof(hint), "%s%s%sscenarios/refs has all rows; a section is cited as `IBTA 9.7.5.2.8`",
+			 near ? "did you mean `" : "", near ? near : "", near ? "`? " : "");
+		complain_part(l, n, 0, strlen(text), hint, "`%s` is known neither as a row nor as a section", text);
+		break;
+	case REF_ROW:
+		if (json_str(row, "never"))
+			warn_part(l, n, 0, strlen(text), NULL, "`%s` cannot be shown: %s", text, json_str(row, "never"));
+		break;
+	default:
+		break;
+	}
 }
 
 static json_t *one_ref(struct loader *l, struct ynode *n, const struct gkey *k)
@@ -61,8 +72,7 @@ static json_t *one_ref(struct loader *l, struct ynode *n, const struct gkey *k)
 	(void)k;
 	if (!text)
 		return NULL;
-	if (!strncmp(text, "IBTA ", 5))
-		check_citation(l, n, text + 5, 5);
+	check_ref(l, n, text);
 	return json_string(text);
 }
 
