@@ -27,6 +27,7 @@ kmod|finds the kernel modules that the guest needs
 binutils|tells whether a kernel image can be booted directly
 xz-utils|unpacks the kernel
 zstd|unpacks newer kernels
+valgrind|counts instructions: the short benchmark of the tests
 '
 
 for extra; do packages+="$extra|asked for"$'\n'; done

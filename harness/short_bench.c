@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A few ratios that say in seconds whether something became slow: short_bench REFERENCE prints them beside the reference's and ends
- * with 1 when one is worse by more than a third; short_bench --write FILE makes a reference. Processor time of one thread is
- * measured, each thing beside a fixed piece of work in the same round: other load cancels out, another processor does not: where it
- * is not the reference's, nothing is judged, and the exit status is 77. What misses is measured once more.
+ * Says in seconds whether something that runs for every message, packet or case became slow. What is judged are instructions,
+ * counted by callgrind, each thing's beside those of fixed work: however fast, busy or many its processors are, one program counts
+ * the same. Another compiler makes another program, so a reference is of one compiler, architecture and width of vectors (callgrind
+ * shows a program a processor of its own, which depends on the real one in that alone); where there is none, nothing is judged.
+ *
+ * short_bench FILE           judges by FILE: 0 all is well, 1 something is worse by more than a third, 77 no reference for this
+ * short_bench --write FILE   measures, and keeps it in FILE as the reference for this
+ * short_bench --slow FILE    the same as the first, while everything does its work one and a half times: proves that that is found
+ * short_bench --times        processor time, each thing's beside fixed work, for people
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../agents/agent.h"
 #include "../agents/hist.h"
@@ -21,12 +29,17 @@
 #include "packet.h"
 #include "pattern.h"
 #include "plan.h"
+#include "proc.h"
 #include "scenario.h"
 #include "units.h"
 #include "verdict.h"
 
-#define BLOCKS 9
+#define BLOCKS 3
 #define ROUNDS 50
+#define COUNTED 4 /* times that each thing is done while it is counted; even */
+#define VALGRIND_NS (300 * NSEC_PER_SEC)
+#define STR(x) STR_(x)
+#define STR_(x) #x
 #define MESSAGE 65536
 #define GOLDEN "harness/testdata/verdict/packets-recorded"
 
@@ -148,19 +161,200 @@ static void judge(void)
 	json_decref(verdict);
 }
 
+/* `beside` is what it is timed beside; instructions of all are counted beside work(). */
 static const struct entry {
 	struct bench_figure figure;
 	void (*what)(void);
 	void (*beside)(void);
 } entries[] = {
-	{ { "fill", "a payload filled, to its copy", "x", 0, 0 }, fill, copy },
-	{ { "check", "a payload checked, to its copy", "x", 0, 0 }, check, copy },
-	{ { "account", "3200 completions taken, to fixed work", "x", 0, 0 }, account, work },
-	{ { "decode", "2000 packets decoded, to fixed work", "x", 0, 0 }, decode, work },
-	{ { "plan", "a scenario loaded and planned, to fixed work", "x", 0, 0 }, plan, work },
-	{ { "judge", "a case of the wire judged, to fixed work", "x", 0, 0 }, judge, work },
+	{ { "fill", "a payload filled", "x", 0, 0 }, fill, copy },
+	{ { "check", "a payload checked", "x", 0, 0 }, check, copy },
+	{ { "account", "3200 completions taken", "x", 0, 0 }, account, work },
+	{ { "decode", "2000 packets decoded", "x", 0, 0 }, decode, work },
+	{ { "plan", "a scenario loaded and planned", "x", 0, 0 }, plan, work },
+	{ { "judge", "a case of the wire judged", "x", 0, 0 }, judge, work },
 };
 #define NUM_ENTRIES (sizeof entries / sizeof *entries)
+
+/* ---- instructions ---- */
+
+static void (*volatile counted_what)(void);
+static volatile int counted_times;
+
+/* callgrind knows it by its name: it collects in here alone, and writes a file each time that this returns. */
+static __attribute__((noinline)) void counted(void)
+{
+	for (int i = 0; i < counted_times; i++)
+		counted_what();
+}
+
+/* What this process is, below callgrind: prints the width of its vectors, and does everything so that it is counted. */
+static int be_counted(bool slow)
+{
+	const char *vectors = "plain";
+
+#ifdef __x86_64__
+	vectors = __builtin_cpu_supports("avx2") ? "avx2" : __builtin_cpu_supports("avx") ? "avx" : "sse";
+#endif
+	puts(vectors);
+	for (size_t i = 0; i <= NUM_ENTRIES; i++) {
+		counted_what = i ? entries[i - 1].what : work;
+		/* The first time is another: what it allocates stays, what it calls is looked up. */
+		counted_what();
+		counted_times = slow && i ? COUNTED * 3 / 2 : COUNTED;
+		counted();
+	}
+	return 0;
+}
+
+/* "totals: 123" of the n-th file, from 1. */
+static int read_total(const char *dir, size_t n, double *ret, struct error *e)
+{
+	char path[PATH_MAX + 32], line[256];
+	unsigned long long total = 0;
+
+	snprintf(path, sizeof path, "%s/out.%zu", dir, n);
+	FILE *in = fopen(path, "re");
+
+	while (in && fgets(line, sizeof line, in))
+		if (sscanf(line, "totals: %llu", &total) == 1)
+			break;
+	if (in)
+		fclose(in);
+	unlink(path);
+	if (total == 0)
+		return error_set(e, -EIO, "callgrind has counted nothing: %s", path);
+	*ret = (double)total;
+	return 0;
+}
+
+static int run_callgrind(const char *dir, bool slow, char vectors[16], struct error *e)
+{
+	char self[PATH_MAX] = "", out[PATH_MAX + 32], log[PATH_MAX + 32], *said = NULL;
+	const char *const argv[] = { "valgrind",
+				     "-q",
+				     "--tool=callgrind",
+				     "--toggle-collect=counted",
+				     "--dump-after=counted",
+				     out,
+				     log,
+				     self,
+				     slow ? "--be-counted-slow" : "--be-counted",
+				     NULL };
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	int rc;
+
+	if (n < 0)
+		return error_set(e, -errno, "/proc/self/exe: %s", strerror(errno));
+	snprintf(out, sizeof out, "--callgrind-out-file=%s/out", dir);
+	snprintf(log, sizeof log, "--log-file=%s/log", dir);
+	rc = proc_run((char *const *)argv, VALGRIND_NS, &said, e);
+	if (rc > 0)
+		rc = error_set(e, -EIO, "valgrind ended with status %d: %s/log", rc, dir);
+	if (rc == 0)
+		snprintf(vectors, 16, "%.*s", (int)strcspn(said ?: "", "\n"), said ?: "");
+	free(said);
+	return rc;
+}
+
+/* "x86_64 gcc-12 avx2". */
+static void name_kind(char *buf, size_t size, const char *vectors)
+{
+#ifdef __clang__
+	static const char compiler[] = "clang-" STR(__clang_major__);
+#else
+	static const char compiler[] = "gcc-" STR(__GNUC__);
+#endif
+	struct utsname u;
+
+	uname(&u);
+	snprintf(buf, size, "%s %s %s", u.machine, compiler, vectors);
+}
+
+static int count(bool slow, char kind[96], json_t **ret, struct error *e)
+{
+	char dir[PATH_MAX], path[PATH_MAX + 8], vectors[16];
+	const char *tmp = getenv("TMPDIR");
+	json_t *figures = json_object();
+	double beside = 1, total;
+
+	snprintf(dir, sizeof dir, "%.3000s/qd-bench.XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
+	if (!mkdtemp(dir)) {
+		json_decref(figures);
+		return error_set(e, -errno, "%s: %s", dir, strerror(errno));
+	}
+	int rc = run_callgrind(dir, slow, vectors, e);
+
+	for (size_t i = 0; rc == 0 && i <= NUM_ENTRIES; i++) {
+		struct bench_samples s = { .n = 0 };
+
+		rc = read_total(dir, i + 1, i ? &total : &beside, e);
+		if (rc < 0 || i == 0)
+			continue;
+		bench_sample(&s, total / beside);
+		bench_add(figures, &entries[i - 1].figure, &s);
+	}
+	if (rc < 0) {
+		json_decref(figures);
+		return rc;
+	}
+	/* What it writes at its end, of everything outside. */
+	snprintf(path, sizeof path, "%s/out", dir);
+	unlink(path);
+	snprintf(path, sizeof path, "%s/log", dir);
+	unlink(path);
+	rmdir(dir);
+	name_kind(kind, 96, vectors);
+	*ret = json_pack("{s:o}", "figures", figures);
+	return 0;
+}
+
+static int against(const char *path, bool slow, struct error *e)
+{
+	json_t *kept = NULL, *now = NULL;
+	char kind[96];
+	int rc = json_load(path, &kept, e), worse = 0;
+
+	if (rc == 0)
+		rc = count(slow, kind, &now, e);
+	const json_t *reference = rc == 0 ? json_object_get(json_object_get(kept, "references"), kind) : NULL;
+
+	if (rc == 0 && !reference) {
+		printf("%s has no reference for %s\n", path, kind);
+		rc = 77;
+	}
+	if (rc == 0)
+		worse = bench_compare(reference, now, stdout);
+	if (worse < 0)
+		rc = error_set(e, worse, "%s has no ratio that is counted here", path);
+	json_decref(kept);
+	json_decref(now);
+	return rc ? rc : worse > 0;
+}
+
+static int write_reference(const char *path, struct error *e)
+{
+	json_t *kept = NULL, *now = NULL, *references;
+	char kind[96];
+	int rc = count(false, kind, &now, e);
+
+	if (rc < 0)
+		return rc;
+	if (access(path, F_OK) != 0)
+		kept = json_pack("{s:i,s:{}}", "schema", 2, "references");
+	else
+		rc = json_load(path, &kept, e);
+	references = json_object_get(kept, "references");
+	if (rc == 0 && json_object_set(references, kind, now) < 0)
+		rc = error_set(e, -EINVAL, "%s: no references in it", path);
+	if (rc == 0)
+		rc = json_save(path, kept, e);
+	json_decref(kept);
+	json_decref(now);
+	return rc;
+}
+
+/* ---- time ---- */
 
 static double cpu_us(void (*f)(void))
 {
@@ -179,30 +373,10 @@ static void keep_least(double *least, double us, int round)
 		*least = us;
 }
 
-/* "model name" of the first processor, or "unknown". */
-static void processor_name(char *buf, size_t size)
-{
-	FILE *in = fopen("/proc/cpuinfo", "re");
-	char line[256];
-
-	snprintf(buf, size, "unknown");
-	while (in && fgets(line, sizeof line, in)) {
-		const char *name = strchr(line, ':');
-
-		if (strncmp(line, "model name", 10) != 0 || !name)
-			continue;
-		snprintf(buf, size, "%.*s", (int)strcspn(name + 2, "\n"), name + 2);
-		break;
-	}
-	if (in)
-		fclose(in);
-}
-
-static json_t *measure(void)
+static void print_times(void)
 {
 	struct bench_samples ratio[NUM_ENTRIES] = { { .n = 0 } };
 	json_t *figures = json_object();
-	char processor[128];
 
 	for (int block = 0; block < BLOCKS; block++) {
 		double what[NUM_ENTRIES], beside[NUM_ENTRIES];
@@ -217,8 +391,8 @@ static json_t *measure(void)
 	}
 	for (size_t i = 0; i < NUM_ENTRIES; i++)
 		bench_add(figures, &entries[i].figure, &ratio[i]);
-	processor_name(processor, sizeof processor);
-	return json_pack("{s:i,s:s,s:o}", "schema", 1, "processor", processor, "figures", figures);
+	bench_table(figures, false);
+	json_decref(figures);
 }
 
 static int prepare(struct error *e)
@@ -238,50 +412,26 @@ static int prepare(struct error *e)
 	return rc ? rc : json_load_lines(GOLDEN "/observations.jsonl", &it.records, &torn, e);
 }
 
-static int against(const char *path, struct error *e)
-{
-	json_t *reference = NULL;
-	int rc = json_load(path, &reference, e), worse = 1;
-	char here[128];
-
-	processor_name(here, sizeof here);
-	if (rc == 0 && !json_has(reference, "processor", here)) {
-		printf("the reference was measured on %s, this is %s\n", json_str(reference, "processor"), here);
-		rc = 77;
-	}
-	for (int i = 0; rc == 0 && worse > 0 && i < 2; i++) {
-		json_t *now = measure();
-
-		if (i)
-			puts("measured once more:");
-		worse = bench_compare(reference, now, stdout);
-		json_decref(now);
-	}
-	json_decref(reference);
-	if (rc == 0 && worse < 0)
-		rc = error_set(e, worse, "%s has no ratio that is measured here", path);
-	return rc ? rc : worse > 0;
-}
-
 int main(int argc, char **argv)
 {
+	const char *option = argc > 1 && argv[1][0] == '-' ? argv[1] : "", *path = argc > 1 ? argv[argc - 1] : NULL;
+	bool slow = strcmp(option, "--slow") == 0, write = strcmp(option, "--write") == 0, times = strcmp(option, "--times") == 0;
+	bool counted_slow = strcmp(option, "--be-counted-slow") == 0, be = counted_slow || strcmp(option, "--be-counted") == 0;
 	struct error e = { "" };
 	int rc;
 
 	log_init("short_bench", false);
-	if (argc < 2 || (strcmp(argv[1], "--write") == 0) != (argc == 3)) {
-		fputs("usage: short_bench REFERENCE | short_bench --write FILE\n", stderr);
+	if (argc < 2 || argc != 2 + (slow || write) || (option[0] && !slow && !write && !times && !be)) {
+		fputs("usage: short_bench [--slow|--write] FILE | short_bench --times\n", stderr);
 		return 2;
 	}
 	rc = prepare(&e);
-	if (rc == 0 && argc == 2) {
-		rc = against(argv[1], &e);
-	} else if (rc == 0) {
-		json_t *now = measure();
-
-		rc = json_save(argv[2], now, &e);
-		json_decref(now);
-	}
+	if (rc == 0 && be)
+		rc = be_counted(counted_slow);
+	else if (rc == 0 && times)
+		print_times();
+	else if (rc == 0)
+		rc = write ? write_reference(path, &e) : against(path, slow, &e);
 	if (rc < 0)
 		log_error("%s", e.text);
 	queue_free(it.queue);
