@@ -53,6 +53,32 @@ extern const struct transition transition_table[];
 extern const size_t transition_table_n;
 /* NULL when the specification has no such move. */
 const struct transition *transition_find(int type, int from, int to);
+/* A move that this table does not have, and of which the specification's readers say both: NULL, or what they say. */
+const char *transition_contested(int from, int to);
+/* What a move to `to` requires, whatever the state that it comes from. */
+int transition_required_into(int type, int to);
+
+/* What a bit of the mask is about, beside the section that lists which move takes it. */
+struct attr_bit {
+	int bit;
+	const char *ref; /* "IBTA C9-140" */
+	const char *help;
+};
+extern const struct attr_bit attr_bit_table[];
+extern const size_t attr_bit_table_n;
+#define TRANSITION_REF "IBTA 11.2.5.2"
+
+/* The masks that `modify: { mask: }` tries: those bits of which each makes one attempt. */
+enum mask_trial {
+	MASK_INVALID,
+	MASK_EXACT,     /* one attempt, with what the move requires and nothing else */
+	MASK_MISSING,   /* one for each bit that it requires, without that one */
+	MASK_FORBIDDEN, /* one for each bit that it neither requires nor takes, with that one */
+	NUM_MASK_TRIALS,
+};
+extern const struct name_table names_mask_trial;
+/* 0 for MASK_EXACT, and for a move that the specification does not have. */
+int mask_trial_bits(enum mask_trial trial, int type, int from, int to);
 
 /* T = 4.096 us x 2^timeout in ns; 0 for timeout 0 (no timer). IBTA C9-140. */
 uint64_t timer_ack_ns(unsigned timeout);

@@ -106,6 +106,59 @@ static void moves_that_exist(void)
 	CU_ASSERT_EQUAL(seen, transition_table_n);
 }
 
+static void contested_moves_are_no_moves(void)
+{
+	for (int from = 0; from < 7; from++)
+		for (int to = 0; to < 7; to++)
+			for (int type = 0; type < 3; type++)
+				ROW_ASSERT(!transition_contested(from, to) ||
+						   !transition_find((const int[]){ IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD }[type], from,
+								    to),
+					   "%s -> %s", name_of(&names_state, from), name_of(&names_state, to));
+	CU_ASSERT_PTR_NOT_NULL(transition_contested(IBV_QPS_RESET, IBV_QPS_ERR));
+	CU_ASSERT_PTR_NULL(transition_contested(IBV_QPS_RESET, IBV_QPS_RTS));
+}
+
+static void masks_to_try(void)
+{
+	static const struct {
+		enum mask_trial trial;
+		const char *from, *to, *bits;
+	} trials[] = {
+		{ MASK_EXACT, "RESET", "INIT", "" },
+		{ MASK_MISSING, "RESET", "INIT", CONNECTED },
+		{ MASK_MISSING, "RTS", "SQD", "" },
+		{ MASK_MISSING, "RESET", "RTS", "" },
+		{ MASK_FORBIDDEN, "RESET", "RTS", "" },
+		{ MASK_FORBIDDEN, "RTR", "RTS",
+		  "EN_SQD_ASYNC_NOTIFY PKEY_INDEX PORT QKEY AV PATH_MTU RQ_PSN MAX_DEST_RD_ATOMIC CAP DEST_QPN" },
+		{ MASK_FORBIDDEN, "SQD", "SQD", "CUR_STATE EN_SQD_ASYNC_NOTIFY QKEY PATH_MTU RQ_PSN SQ_PSN CAP DEST_QPN" },
+	};
+
+	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++)
+		ROW_ASSERT(mask_trial_bits(trials[i].trial, IBV_QPT_RC, name_find(&names_state, trials[i].from)->value,
+					   name_find(&names_state, trials[i].to)->value) == mask_of(trials[i].bits),
+			   "%s -> %s", trials[i].from, trials[i].to);
+	CU_ASSERT_EQUAL(transition_required_into(IBV_QPT_UC, IBV_QPS_RTR), mask_of("AV PATH_MTU DEST_QPN RQ_PSN"));
+	CU_ASSERT_EQUAL(transition_required_into(IBV_QPT_UC, IBV_QPS_ERR), 0);
+}
+
+/* Every bit that a mask can name says where it comes from, once. */
+static void bits_have_references(void)
+{
+	int seen = 0;
+
+	for (size_t i = 0; i < attr_bit_table_n; i++) {
+		const struct attr_bit *b = &attr_bit_table[i];
+
+		ROW_ASSERT(!(seen & b->bit), "%s is there twice", name_of(&names_attr_mask, b->bit));
+		ROW_ASSERT(!strncmp(b->ref, "IBTA ", 5) && b->help[0], "%s", name_of(&names_attr_mask, b->bit));
+		seen |= b->bit;
+	}
+	for (size_t i = 0; i < names_attr_mask.n; i++)
+		ROW_ASSERT(seen & names_attr_mask.rows[i].value, "%s", names_attr_mask.rows[i].text);
+}
+
 static void ack_timer(void)
 {
 	static const struct {
@@ -163,6 +216,9 @@ static void attributes(void)
 static const struct test_case cases[] = {
 	{ "transitions take what the specification says", transitions_take_what_the_specification_says },
 	{ "moves that exist", moves_that_exist },
+	{ "contested moves are no moves", contested_moves_are_no_moves },
+	{ "masks to try", masks_to_try },
+	{ "bits have references", bits_have_references },
 	{ "ack timer", ack_timer },
 	{ "rnr timer", rnr_timer },
 	{ "mtu", mtu },

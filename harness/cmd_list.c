@@ -7,6 +7,7 @@
 
 #include "../faults/action.h"
 #include "../faults/fault.h"
+#include "attr.h"
 #include "capability.h"
 #include "data.h"
 #include "json.h"
@@ -132,6 +133,40 @@ static int list_capabilities(const char *path)
 	return 0;
 }
 
+static void print_mask(int mask)
+{
+	if (!mask)
+		fputs(" -", stdout);
+	for (size_t i = 0; i < names_attr_mask.n; i++)
+		if (mask & names_attr_mask.rows[i].value)
+			printf(" %s", names_attr_mask.rows[i].text);
+}
+
+static int list_transitions(const char *path)
+{
+	(void)path;
+	printf("Moves that " TRANSITION_REF " has; any other is refused.\n%-5s%-7s%-7s%s\n", "type", "from", "to",
+	       "required ( optional )");
+	for (size_t i = 0; i < transition_table_n; i++) {
+		const struct transition *t = &transition_table[i];
+
+		printf("%-5s%-7s%-6s", name_of(&names_qp_type, t->type), name_of(&names_state, t->from),
+		       name_of(&names_state, t->to));
+		print_mask(t->required);
+		if (t->optional) {
+			fputs(" (", stdout);
+			print_mask(t->optional);
+			fputs(" )", stdout);
+		}
+		putchar('\n');
+	}
+	putchar('\n');
+	for (size_t i = 0; i < attr_bit_table_n; i++)
+		printf("%-20s %-16s %s\n", name_of(&names_attr_mask, attr_bit_table[i].bit), attr_bit_table[i].ref,
+		       attr_bit_table[i].help);
+	return 0;
+}
+
 static int list_scenarios(const char *path)
 {
 	struct run_cases list = { 0 };
@@ -172,6 +207,7 @@ static const struct topic {
 	{ "events", list_events, "async events" },
 	{ "statuses", list_statuses, "statuses of work completions" },
 	{ "steps", list_steps, "what a scenario may do" },
+	{ "transitions", list_transitions, "moves between the states of a QP, what each requires and takes, and where it is said" },
 	{ "profiles", list_profiles, "documented deviations of providers, below PATH (default: the project's own)" },
 	{ "capabilities", list_capabilities, "what `requires` may name" },
 };
