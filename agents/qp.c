@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../harness/attr.h"
 #include "../harness/json.h"
 #include "../harness/names.h"
 #include "../harness/units.h"
@@ -153,7 +154,7 @@ struct modify_call {
 	struct ibv_qp *handle;
 	int type, to, given, leave_out, add, mask;
 	struct ibv_qp_attr attr;
-	json_t *set;
+	json_t *set, *values;
 	char by[16];
 	struct ibv_qp_attr before, after;
 	struct ibv_qp_init_attr init;
@@ -188,11 +189,26 @@ static void begin_next_life(struct agent *a, struct qp *qp)
 	queue_begin(qp->rq, qp->o.life);
 }
 
+/* Values that the mask took up are given as well. */
+static json_t *all_given(const struct modify_call *c)
+{
+	json_t *given = json_copy(c->set), *v;
+	const char *key;
+
+	json_object_foreach(c->values, key, v) {
+		const struct attr *row = attr_find(key);
+
+		if (row && row->mask & c->mask && !json_object_get(given, key))
+			json_object_set(given, key, v);
+	}
+	return given;
+}
+
 static json_t *state_fields(const struct modify_call *c, const char *old, const char *new, json_t *queried)
 {
-	json_t *f = json_pack("{s:s, s:s, s:s, s:o, s:O*, s:o*, s:i, s:s, s:I}", "asked", name_of(&names_state, c->to), "old", old,
-			      "new", new, "mask", qp_mask_json(c->mask), "attrs", c->set, "queried", queried, "errno", c->call.err,
-			      "by", c->by, "dur_ns", (json_int_t)(c->call.ended_ns - c->call.started_ns));
+	json_t *f = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o*, s:i, s:s, s:I}", "asked", name_of(&names_state, c->to), "old", old,
+			      "new", new, "mask", qp_mask_json(c->mask), "attrs", all_given(c), "queried", queried, "errno",
+			      c->call.err, "by", c->by, "dur_ns", (json_int_t)(c->call.ended_ns - c->call.started_ns));
 
 	if (c->query_err)
 		json_object_set_new(f, "note", json_sprintf("ibv_query_qp: %s", strerror(c->query_err)));
@@ -234,6 +250,7 @@ static void finish_modify(struct agent *a, struct verbs_call *call)
 	}
 free_call:
 	json_decref(c->set);
+	json_decref(c->values);
 	free(c);
 }
 
@@ -249,16 +266,28 @@ static json_t *given_json(const json_t *set, const struct qp_defaults *d)
 	return copy;
 }
 
+/* What the mask's bits say where `set` does not speak of them. */
+static json_t *merged_values(const json_t *values, const json_t *set)
+{
+	json_t *both = values ? json_copy((json_t *)values) : json_object();
+
+	if (set)
+		json_object_update(both, (json_t *)set);
+	return both;
+}
+
 void op_qp_modify(struct agent *a, struct request *r)
 {
 	struct object *o = object_need(a, r, OBJECT_QP, "name");
 	const char *to_name = json_str(r->body, "to"), *by = json_str(r->body, "by");
 	const struct name *to = name_find(&names_state, to_name ? to_name : "");
 	const json_t *set = json_object_get(r->body, "set");
+	json_t *merged;
 	struct qp_defaults d;
 	struct modify_call *c;
 	struct error e = { "" };
 	struct qp *qp = (struct qp *)o;
+	int ignored;
 
 	if (!o)
 		return;
@@ -274,14 +303,18 @@ void op_qp_modify(struct agent *a, struct request *r)
 	c->type = (int)qp->type;
 	c->to = to->value;
 	snprintf(c->by, sizeof(c->by), "%s", by ? by : "harness");
-	if (qp_attr_parse(set, &d, &c->attr, &c->given, &e) < 0 ||
+	merged = merged_values(json_object_get(r->body, "values"), set);
+	if (qp_attr_parse(set, &d, &c->attr, &c->given, &e) < 0 || qp_attr_parse(merged, &d, &c->attr, &ignored, &e) < 0 ||
 	    qp_mask_parse(json_object_get(r->body, "leave_out"), &c->leave_out, &e) < 0 ||
 	    qp_mask_parse(json_object_get(r->body, "add"), &c->add, &e) < 0) {
 		request_fail(r, -EINVAL, "qp_modify: %s: %s", o->name, e.text);
+		json_decref(merged);
 		free(c);
 		return;
 	}
+	json_decref(merged);
 	c->set = given_json(set, &d);
+	c->values = json_incref(json_object_get(r->body, "values"));
 	o->busy = true;
 	verbs_submit(a, &c->call, json_u64(r->body, "deadline_ns", 0));
 }

@@ -83,6 +83,7 @@ static void set_port(struct ibv_qp_attr *attr, json_int_t v)
 {
 	attr->port_num = (uint8_t)v;
 	attr->ah_attr.port_num = (uint8_t)v;
+	attr->alt_port_num = (uint8_t)v;
 }
 
 static const struct setter {

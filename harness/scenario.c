@@ -68,11 +68,6 @@ static void check_pairs_number(struct loader *l, const struct ynode *pairs)
 		complain(l, pairs->key, NULL, "%lld pairs of QPs; at most %d", (long long)n, GRAMMAR_MAX_PAIRS);
 }
 
-static struct ynode *sweep_of(const struct ynode *root)
-{
-	return ynode_get(root, "sweep");
-}
-
 /* Table order, each key kept in l->doc at once: what follows may look there. */
 static void read_file(struct loader *l, struct ynode *root)
 {
@@ -95,8 +90,8 @@ static void read_file(struct loader *l, struct ynode *root)
 		if (value && !strcmp(k->name, "pairs"))
 			check_pairs_number(l, kid);
 	}
-	if (sweep_packets(sweep_of(root)))
-		packets_finish(l, sweep_packets(sweep_of(root)));
+	if (sweep_packets(l->sweep))
+		packets_finish(l, sweep_packets(l->sweep));
 }
 
 static void check_top(struct loader *l, struct ynode *root)
@@ -154,13 +149,13 @@ static void read_row(struct loader *l, struct ynode *root, enum sweep_mode mode,
 {
 	case_begin(l);
 	l->mode = mode;
-	sweep_select(l, sweep_of(root), row);
+	sweep_select(l, l->sweep, row);
 	read_file(l, root);
 }
 
 static int load_row(struct loader *l, struct ynode *root, size_t row, const char *id, struct scenario *s)
 {
-	struct ynode *sweep = sweep_of(root);
+	struct ynode *sweep = l->sweep;
 	bool first_pass = sweep_packets(sweep) != NULL;
 
 	if (first_pass)
@@ -186,7 +181,7 @@ static int load_followers(struct loader *l, struct ynode *root, const char *id, 
 		l->packet = packet;
 		read_row(l, root, SWEEP_PACKET, l->only_row);
 		s->cases[s->n_cases].row = l->only_row;
-		rc = case_keep(l, sweep_of(root), id, s);
+		rc = case_keep(l, l->sweep, id, s);
 		if (rc || l->n_errors)
 			break;
 	}
@@ -195,9 +190,15 @@ static int load_followers(struct loader *l, struct ynode *root, const char *id, 
 
 static int load_cases(struct loader *l, struct ynode *root, const char *id, struct scenario *s)
 {
-	struct ynode *sweep = sweep_of(root);
-	size_t n = sweep_count(l, sweep);
+	struct ynode *sweep = ynode_get(root, "sweep");
+	size_t n = 0;
 	int rc = 0;
+
+	if (sweep_transition(sweep))
+		sweep = transition_rows(l, sweep);
+	l->sweep = sweep;
+	if (sweep || !ynode_get(root, "sweep"))
+		n = sweep_count(l, sweep);
 
 	if (n && l->packets)
 		return load_followers(l, root, id, s);

@@ -77,7 +77,7 @@ static bool has_prefix(const json_t *ends, const char *prefix)
 
 void check_modify(struct loader *l, const struct ynode *map, void *out)
 {
-	static const char *const qp_only[] = { "to", "leave_out", "add" };
+	static const char *const qp_only[] = { "to", "leave_out", "add", "mask" };
 	static const char *const retry[] = { "timeout", "retry_cnt", "rnr_retry", NULL };
 	bool srq = has_prefix(json_object_get(out, "at"), "srq.");
 	const char *key;
@@ -87,6 +87,11 @@ void check_modify(struct loader *l, const struct ynode *map, void *out)
 		complain(l, key_of(map, "at"), NULL, "QPs and SRQs can be modified");
 	if (!set && !json_object_get(out, "to"))
 		complain(l, key_of(map, NULL), "`to: ERR`, `set: { timeout: 18 }`", "`modify` wants `to` or `set`");
+	if (json_object_get(out, "mask") && !json_object_get(out, "to"))
+		complain(l, key_of(map, "mask"), "`to: RTR`", "`mask` is about a move: `modify` wants `to`");
+	not_with(l, map, out, "set", "mask");
+	not_with(l, map, out, "leave_out", "mask");
+	not_with(l, map, out, "add", "mask");
 	if (first_of(set, retry))
 		l->attrs_changed = true;
 	for (size_t i = 0; srq && i < sizeof(qp_only) / sizeof(qp_only[0]); i++)

@@ -13,7 +13,7 @@
 #define MAX_TIME ((int64_t)(3600 * NSEC_PER_SEC))
 
 static const char *const bys[] = { "verbs", "cm", NULL };
-static const char *const uptos[] = { "INIT", "RTR", NULL };
+static const char *const uptos[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "ERR", NULL };
 static const char *const nones[] = { "none", NULL };
 static const char *const fills[] = { "all", "none", NULL };
 static const char *const polls[] = { "auto", "manual", NULL };
@@ -163,7 +163,8 @@ static const struct gkey file_keys[] = {
 	{ "exclusive", G_BOOL, 0, .help = "nothing else runs beside it" },
 	{ "bystander", G_WORD, 0, .words = nones, .help = "`none`: no second pair looks on" },
 	{ "link", G_MAP, 0, .map = &link_map, .help = "the link between the devices" },
-	{ "sweep", G_SWEEP, 0, .help = "a map of lists: every combination; a list of maps: one case per row" },
+	{ "sweep", G_SWEEP, 0,
+	  .help = "a map of lists: every combination; a list of maps: one case per row; `transition`: moves between states" },
 	{ "agents", G_MAP_OF, 0, .map = &agent_map, .help = "the processes; default `a` on device a and `b` on device b" },
 	{ "pairs", G_MAP_OF, 0, .map = &pair_map, .help = "pairs of QPs; default `p: { ends: [a, b] }`" },
 	{ "qp", G_ATTRS, G_AGENTS, .help = "attributes of all QPs; an agent's name holds that side's own values" },
@@ -198,7 +199,7 @@ static const struct gkey connect_keys[] = {
 	{ "pair", G_PAIRS, 0, .help = "which pairs; default all" },
 	{ "by", G_WORD, 0, .words = bys, .help = "`verbs` (default) or `cm`" },
 	{ "from", G_AGENT, 0, .help = "cm: the active side" },
-	{ "upto", G_WORD, 0, .words = uptos, .help = "stop in this state" },
+	{ "upto", G_WORD, 0, .words = uptos, .help = "so far; default RTS. SQD and ERR are reached from there" },
 	{ "refused", G_WORD, 0, .words = reject_reasons, .help = "cm: the reason with which it has to be refused" },
 	{ .name = NULL },
 };
@@ -220,6 +221,9 @@ static const struct gkey modify_keys[] = {
 	{ "set", G_ATTRS, G_UNBOUNDED, .help = "attributes other than the plan's; may be out of range" },
 	{ "leave_out", G_WORDS, 0, .names = &names_attr_mask, .help = "mask bits not to give though the transition needs them" },
 	{ "add", G_WORDS, 0, .names = &names_attr_mask, .help = "mask bits to give though the transition has none" },
+	{ "mask", G_WORD, 0, .names = &names_mask_trial,
+	  .help = "`exact`: with what the move requires; `missing`, `forbidden`: once for each bit, without one, with one too "
+		  "many" },
 	{ .name = NULL },
 };
 

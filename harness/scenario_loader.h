@@ -46,6 +46,7 @@ struct loader {
 	size_t n_mistakes, n_errors;
 	struct sweep_var vars[SWEEP_MAX_KEYS];
 	size_t n_vars;
+	struct ynode *sweep; /* as the cases see it: that of the file, or the rows that it stands for */
 	/* The case at hand. */
 	json_t *doc;     /* top level, as far as it is read */
 	json_t *agents;  /* name: {"device"} */
@@ -177,6 +178,13 @@ struct ynode *packets_value(struct loader *l, const struct ynode *where, char **
 void packets_finish(struct loader *l, struct ynode *swept);
 /* A step as a first pass has it: a new reference, or NULL: it is left out. Takes out. */
 json_t *packets_step(struct loader *l, json_t *out);
+
+/* scenario_transitions.c: a sweep over moves between states. */
+extern const struct gkey grammar_transition[];
+/* What such a sweep is made of, or NULL. */
+struct ynode *sweep_transition(const struct ynode *sweep);
+/* The list of rows that it stands for; NULL after a complaint. */
+struct ynode *transition_rows(struct loader *l, struct ynode *sweep);
 
 /* scenario_fault.c: what stands under a fault's name, by the fault's own table. */
 struct fault_ops;

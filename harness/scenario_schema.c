@@ -192,8 +192,11 @@ static json_t *sweep_schema(void)
 	json_t *packets = json_pack("{s:s,s:{s:o},s:[s],s:b}", "type", "object", "properties", "packets", map_schema(&match),
 				    "required", "packets", "additionalProperties", 0);
 
-	return json_pack("{s:[{s:s,s:{s:[o,o]}},{s:s,s:{s:s},s:i}]}", "anyOf", "type", "object", "additionalProperties", "anyOf",
-			 list, packets, "type", "array", "items", "type", "object", "minItems", 1);
+	static const struct gmap transition = { .what = "", .keys = grammar_transition };
+
+	return json_pack("{s:[{s:s,s:{s:o},s:{s:[o,o]}},{s:s,s:{s:s},s:i}]}", "anyOf", "type", "object", "properties", "transition",
+			 map_schema(&transition), "additionalProperties", "anyOf", list, packets, "type", "array", "items", "type",
+			 "object", "minItems", 1);
 }
 
 static json_t *steps_ref(int least)

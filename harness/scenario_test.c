@@ -14,6 +14,7 @@
 #include "../faults/fault.h"
 #include "json.h"
 #include "scenario_grammar.h"
+#include "scenario_loader.h"
 #include "test.h"
 
 #define FOLDER "harness/testdata/scenario"
@@ -534,6 +535,7 @@ static void the_reference_is_complete(void)
 	MUST(readme != NULL);
 	readme_names_keys(readme, grammar_file.keys, "a file");
 	readme_names_keys(readme, grammar_match, "a packet match");
+	readme_names_keys(readme, grammar_transition, "a sweep over transitions");
 	readme_names_keys(readme, grammar_expect.keys, "expect");
 	for (const struct gstep *st = grammar_steps; st->name; st++) {
 		ROW_ASSERT(strstr(readme, st->name), "the language reference does not speak of step `%s`", st->name);

@@ -118,9 +118,9 @@ static int add_kid(struct ynode *parent, struct ynode *kid)
 	return 0;
 }
 
-struct ynode *ytree_map(struct ytree *t, const struct ynode *like)
+static struct ynode *new_like(struct ytree *t, const struct ynode *like, enum ynode_kind kind)
 {
-	struct ynode *n = new_node(t, YNODE_MAP);
+	struct ynode *n = new_node(t, kind);
 
 	if (!n)
 		return NULL;
@@ -128,6 +128,21 @@ struct ynode *ytree_map(struct ytree *t, const struct ynode *like)
 	n->pos = like->pos;
 	n->span = like->span;
 	return n;
+}
+
+struct ynode *ytree_map(struct ytree *t, const struct ynode *like)
+{
+	return new_like(t, like, YNODE_MAP);
+}
+
+struct ynode *ytree_list(struct ytree *t, const struct ynode *like)
+{
+	return new_like(t, like, YNODE_LIST);
+}
+
+bool ytree_append(struct ynode *list, struct ynode *item)
+{
+	return !add_kid(list, item);
 }
 
 bool ytree_put(struct ytree *t, struct ynode *map, const char *key, const char *text)

@@ -60,8 +60,10 @@ void ytree_release(struct ytree *t);
 
 /* A new scalar that belongs to the tree; key, place and span are those of `like`. NULL when out of memory. */
 struct ynode *ytree_scalar(struct ytree *t, const struct ynode *like, const char *text);
-/* The same for an empty map, and a member for it; NULL or false when out of memory. */
+/* The same for an empty map or list, and a member for it; NULL or false when out of memory. */
 struct ynode *ytree_map(struct ytree *t, const struct ynode *like);
+struct ynode *ytree_list(struct ytree *t, const struct ynode *like);
+bool ytree_append(struct ynode *list, struct ynode *item);
 bool ytree_put(struct ytree *t, struct ynode *map, const char *key, const char *text);
 /* The member of a map, NULL when absent. */
 struct ynode *ynode_get(const struct ynode *map, const char *key);

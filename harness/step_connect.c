@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* connect, create, destroy, modify. */
+/* connect, create, destroy. */
 #include "controller_case.h"
 
 #include <errno.h>
@@ -7,12 +7,32 @@
 #include <string.h>
 
 #include "json.h"
-#include "names.h"
 
 static bool is_past_connect(const struct object *qp)
 {
 	return qp->exists && qp->state &&
 	       (strcmp(qp->state, "ERR") == 0 || strcmp(qp->state, "SQE") == 0 || strcmp(qp->state, "SQD") == 0);
+}
+
+/* SQD and ERR are no stations on the way to RTS: they are reached from it. */
+static int beyond_rts(struct case_run *r, const struct ends *ends, const char *to, struct error *e)
+{
+	struct ops ops = { NULL };
+	int rc;
+
+	for (size_t i = 0; i < ends->n; i++)
+		if (ends->qp[i]->state && strcmp(ends->qp[i]->state, "RTS") == 0)
+			ops_add(&ops, ends->qp[i]->agent,
+				json_pack("{s:s,s:s,s:s,s:s}", "op", "qp_modify", "name", ends->qp[i]->name, "to", to, "by",
+					  "connect"));
+	rc = ops_run(r, &ops, 0, e);
+	ops_free(&ops);
+	return rc;
+}
+
+static bool is_beyond_rts(const char *state)
+{
+	return state && (strcmp(state, "SQD") == 0 || strcmp(state, "ERR") == 0);
 }
 
 void step_connect(struct case_run *r, const json_t *step, struct step_result *res)
@@ -30,7 +50,9 @@ void step_connect(struct case_run *r, const json_t *step, struct step_result *re
 			rc = error_set(&e, -EISCONN, "%s is in %s: connect goes on from RESET, INIT or RTR only", ends.qp[i]->name,
 				       ends.qp[i]->state);
 	if (!rc)
-		rc = link_up(r, &ends, upto ? upto : "RTS", "connect", &e);
+		rc = link_up(r, &ends, upto && !is_beyond_rts(upto) ? upto : "RTS", "connect", &e);
+	if (!rc && is_beyond_rts(upto))
+		rc = beyond_rts(r, &ends, upto, &e);
 	ends_free(&ends);
 	step_from_rc(res, rc, &e);
 }
@@ -75,91 +97,4 @@ int step_destroy_queue(struct case_run *r, const json_t *step, struct ops *ops, 
 {
 	payload_settle(r, 0);
 	return each_object(r, step, ops, e, add_destroy, true);
-}
-
-/* The transition's own attributes where it is one of connecting; whatever the file sets on top. */
-static json_t *modify_set(struct case_run *r, struct object *qp, const json_t *step, const char *to)
-{
-	static const char *const from[][2] = { { "INIT", "RESET" }, { "RTR", "INIT" }, { "RTS", "RTR" } };
-	json_t *set = NULL, *value;
-	const char *key;
-
-	for (size_t i = 0; i < 3; i++)
-		if (strcmp(from[i][0], to) == 0 && qp->state && strcmp(from[i][1], qp->state) == 0)
-			set = link_attrs(r, qp, to);
-	if (!set)
-		set = json_object();
-	json_object_foreach(json_object_get(step, "set"), key, value) {
-		int64_t n;
-
-		if (json_str(value, "ref") && value_resolve(r, value, 0, &n, NULL) == 0)
-			json_object_set_new(set, key, json_integer(n));
-		else
-			json_object_set(set, key, value);
-	}
-	faults_on_modify(r, qp->name, to, set);
-	return set;
-}
-
-static int add_modify(struct case_run *r, struct ops *ops, struct object *qp, const json_t *step, struct error *e)
-{
-	const char *to = json_str(step, "to");
-	json_t *req;
-
-	if (!to)
-		to = qp->state ? qp->state : "RTS";
-	if (strcmp(to, "RTR") == 0 && !qp->told) {
-		struct object *peer = ctl_object_find(r, qp->peer);
-		int rc = peer && peer->exists ? handover_tell(r, qp, false, e) : 0;
-
-		if (rc)
-			return rc;
-	}
-	req = json_pack("{s:s,s:s,s:s,s:o,s:s}", "op", "qp_modify", "name", qp->name, "to", to, "set", modify_set(r, qp, step, to),
-			"by", "step");
-	if (json_object_get(step, "leave_out"))
-		json_object_set(req, "leave_out", json_object_get(step, "leave_out"));
-	if (json_object_get(step, "add"))
-		json_object_set(req, "add", json_object_get(step, "add"));
-	ops_add(ops, qp->agent, req);
-	return 0;
-}
-
-static json_t *srq_request(struct case_run *r, const struct object *srq, const json_t *step)
-{
-	json_t *set = json_object(), *value;
-	const char *key;
-
-	json_object_foreach(json_object_get(step, "set"), key, value) {
-		int64_t n;
-
-		if (value_resolve(r, value, 0, &n, NULL) == 0)
-			json_object_set_new(set, key, json_integer(n));
-	}
-	return json_pack("{s:s,s:s,s:o}", "op", "srq_modify", "name", srq->name, "set", set);
-}
-
-int step_modify_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e)
-{
-	json_t *qps = json_array();
-	const json_t *name;
-	struct ends ends = { NULL, 0 };
-	size_t i;
-	int rc;
-
-	json_array_foreach(json_object_get(step, "at"), i, name) {
-		const struct object *o = ctl_object_find(r, json_string_value(name));
-
-		if (o && o->type == OBJECT_SRQ)
-			ops_add(ops, o->agent, srq_request(r, o, step));
-		else
-			json_array_append(qps, (json_t *)name);
-	}
-	payload_settle(r, 0);
-	rc = json_array_size(qps) ? ends_of_names(r, qps, &ends, e) : 0;
-	json_decref(qps);
-	for (i = 0; !rc && i < ends.n; i++)
-		rc = add_modify(r, ops, ends.qp[i], step, e);
-	ends_free(&ends);
-	return rc;
 }

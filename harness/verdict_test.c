@@ -30,6 +30,8 @@ static const struct row {
 	{ "unexplained-event", "fail", { "unexpected event QP_FATAL" } },
 	{ "unexplained-state", "fail", { "p.b: expected RTS, seen ERR, and no step or error explains the change" } },
 	/* What a verb returns. */
+	{ "masks-tried", "pass", { "" } },
+	{ "masks-tried-too-few", "error", { "p.a: 3 of 4 attempts were made for `mask: missing`" } },
 	{ "queue-full", "pass", { "" } },
 	{ "queue-full-stale-profile", "pass", { "" } },
 	{ "queue-holds-more", "fail", { "p.a.send: expected the post to return ENOMEM, seen 0" } },
