@@ -95,7 +95,7 @@ static void test_faulty(void)
 	}
 }
 
-/* The project's own tables load, and no row is both half and never to be shown. */
+/* The project's own tables load, no row is both half and never to be shown, and a section's rows have words. */
 static void test_own(void)
 {
 	struct error e = { "" };
@@ -109,6 +109,9 @@ static void test_own(void)
 	for (int t = 0; t < NUM_REF_TABLES; t++)
 		json_array_foreach(r->rows[t], i, row)
 			ROW_ASSERT(!json_str(row, "part") || !json_str(row, "never"), "%s", json_str(row, "id"));
+	/* A section can be cited for itself. */
+	json_array_foreach(r->rows[REF_DEMANDS], i, row)
+		ROW_ASSERT(strpbrk(json_str(row, "id"), "Co/"), "%s", json_str(row, "id"));
 	CU_ASSERT_PTR_EQUAL(refs_own(&e), r);
 }
 
