@@ -23,6 +23,7 @@ static const struct command {
 	{ "plan", cmd_plan, "print what a scenario becomes: its plan as JSON" },
 	{ "judge", cmd_judge, "judge a case or a run again, from its files" },
 	{ "report", cmd_report, "print the report of a run: text, json, junit" },
+	{ "coverage", cmd_coverage, "what the scenarios assert, and what none does" },
 	{ "list", cmd_list, "list faults, actions, scenarios, profiles, events, statuses, steps, capabilities" },
 	{ "schema", cmd_schema, "print the JSON Schema of scenario files, for editors" },
 	{ "guest", cmd_guest, "a shell or a command in the guest that scenarios run in" },

@@ -21,6 +21,7 @@ static const struct {
 } tables[NUM_REF_TABLES] = {
 	[REF_DEMANDS] = { "scenarios/refs/demands.yaml", "demands", "IBTA " },
 	[REF_SEEDS] = { "scenarios/refs/seeds.yaml", "seeds", "seed " },
+	[REF_UNREACHED] = { "scenarios/refs/unreached.yaml", "unreached", "unreached " },
 };
 
 static int wrong(const struct ynode *n, enum ref_table t, struct error *e, const char *what)

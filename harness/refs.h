@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a scenario's `refs:` may name: the specification's demands (scenarios/refs/demands.yaml) and the rows of the articles that
- * the project began from (seeds.yaml). A row is {"id","says"} and perhaps "part" or "never" (why it can be shown in part only, or
- * not at all) and "also" (other statements that say the same).
+ * the project began from (seeds.yaml). A third table (unreached.yaml) says of statuses and events why nothing leads there; it is
+ * not cited. A row is {"id","says"} and perhaps "part" or "never" (why it can be shown in part only, or not at all) and "also"
+ * (other statements that say the same).
  *
  * Written `IBTA ID` or `seed ID`; `seed ID, corrected` where the article errs. A citation without a word after a slash, of a
  * section or statement that holds several rows, names none of them. Everything else is a source of another kind, and free.
@@ -22,7 +23,7 @@ enum ref_kind {
 	REF_UNKNOWN,
 };
 
-enum ref_table { REF_DEMANDS, REF_SEEDS, NUM_REF_TABLES };
+enum ref_table { REF_DEMANDS, REF_SEEDS, REF_UNREACHED, NUM_REF_TABLES };
 
 struct refs {
 	json_t *rows[NUM_REF_TABLES];
@@ -31,7 +32,7 @@ struct refs {
 };
 
 int refs_load(struct refs *ret, struct error *e);
-/* The same from memory: texts of both files. */
+/* The same from memory: the files' texts. */
 int refs_load_text(const char *const texts[NUM_REF_TABLES], struct refs *ret, struct error *e);
 void refs_release(struct refs *r);
 /* Those of this program, read once; NULL with e filled where they are missing. */

@@ -16,6 +16,7 @@ static const char *const small[NUM_REF_TABLES] = {
 	"seeds:\n"
 	"  - { id: 004 4.3/WR_FLUSH_ERR, says: \"flush\" }\n"
 	"  - { id: 003/psn, says: \"psn\" }\n",
+	"unreached: []\n",
 };
 
 static const struct {
@@ -85,7 +86,7 @@ static void test_faulty(void)
 	};
 
 	for (size_t i = 0; i < sizeof(faulty) / sizeof(faulty[0]); i++) {
-		const char *const texts[NUM_REF_TABLES] = { faulty[i].demands, small[1] };
+		const char *const texts[NUM_REF_TABLES] = { faulty[i].demands, small[1], small[2] };
 		struct refs r = { .index = NULL };
 		struct error e = { "" };
 		int rc = refs_load_text(texts, &r, &e);
