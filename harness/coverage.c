@@ -207,7 +207,7 @@ static void take_post(struct walk *w, const json_t *step)
 	}
 	if (json_str(step, "as"))
 		json_object_set_new(w->posts, json_str(step, "as"),
-				    json_pack("{s:s,s:O,s:s?}", "type", type, "ops", ops, "fault", fault));
+				    json_pack("{s:s,s:O,s:s*}", "type", type, "ops", ops, "fault", fault));
 	json_decref(ops);
 }
 
@@ -367,7 +367,7 @@ static void add_missing(json_t *list, const struct refs *refs, const char *kind,
 
 	snprintf(key, sizeof(key), "unreached %s %s", kind, name);
 	json_array_append_new(list,
-			      json_pack("{s:s,s:s?}", "name", name, "never", json_str(json_object_get(refs->index, key), "never")));
+			      json_pack("{s:s,s:s*}", "name", name, "never", json_str(json_object_get(refs->index, key), "never")));
 }
 
 static void add_absent(json_t *list, const struct refs *refs, const json_t *rows, const char *kind, const struct name_table *names)
