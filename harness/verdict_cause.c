@@ -64,7 +64,13 @@ static struct queue_life read_queue(struct judge *j, size_t qp, unsigned life, b
 	return q;
 }
 
-/* Nothing but flushes: something on record must have moved the QP to ERR. */
+static bool cause_is_lost(const struct m_comp *flush)
+{
+	return flush && flush->deviation && m_profile_waives(flush->deviation, "cause-first");
+}
+
+/* Nothing but flushes: something on record must have moved the QP to ERR. Where the profile says that the first flush of a queue
+ * stands for a cause that the device has lost, that is the other queue's as well. */
 static void flush_without_cause(struct judge *j, size_t qp, unsigned life, const struct m_comp *flush)
 {
 	const json_t *entry;
@@ -73,8 +79,6 @@ static void flush_without_cause(struct judge *j, size_t qp, unsigned life, const
 	bool seen;
 
 	if (m_why_error(j->m, qp, life, flush->inst, flush->t))
-		return;
-	if (flush->deviation && m_profile_waives(flush->deviation, "cause-first"))
 		return;
 	entry = judge_missing_event(j, qp, life, flush->t, "cause-first", &seen);
 	if (entry && seen) {
@@ -108,7 +112,7 @@ void verdict_check_cause(struct judge *j)
 
 			if (!flush || (r.first_flush && r.first_flush->rec < flush->rec))
 				flush = r.first_flush ? r.first_flush : flush;
-			if (flush && !s.cause && !r.cause)
+			if (flush && !s.cause && !r.cause && !cause_is_lost(s.first_flush) && !cause_is_lost(r.first_flush))
 				flush_without_cause(j, qp, life, flush);
 		}
 	}

@@ -50,6 +50,7 @@ static const struct row {
 	  "fail",
 	  { "p.b.recv: expected no completion of life 1 after the QP went to RESET, seen WR_FLUSH_ERR for request 3 of life 1" } },
 	{ "flush-without-cause", "fail", { "p.b: flush without explanation" } },
+	{ "cause-lost-in-both-queues", "deviation", { "the profile's cause-lost" } },
 	/* Time. */
 	{ "too-early", "fail", { "too early", "rnr", "12" } },
 	{ "too-late-warns", "pass", { "" } },
