@@ -75,6 +75,8 @@ static void work(void)
 			x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9ULL + (uintptr_t)k;
 		if (p)
 			p[0] = (char)x;
+		/* A compiler that sees through malloc() would leave it out. */
+		__asm__ volatile("" : : "r"(p) : "memory");
 		sink += x & 1 ? x : ~x;
 		free(p);
 	}
