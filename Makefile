@@ -14,6 +14,9 @@ DESTDIR ?=
 # What `make run` runs, and further options for it: make run RUN=scenarios/verbs ARGS='--lab guest --keep'
 RUN ?= scenarios --select core
 ARGS ?=
+# What `make kernels` runs, and on which.
+KERNELS ?= 6.1 6.12 6.17 7.2 7.3
+KERNELS_RUN ?= scenarios
 FUZZ_SECONDS ?= 20
 JOBS ?= $(shell nproc)
 
@@ -176,6 +179,11 @@ unit: all tests
 
 tests: $(TEST_BINS) $(BUILD)/short_bench
 
+##kernels: run KERNELS_RUN (all scenarios) on each of KERNELS (series of Debian's kernels, fetched once) and print a table scenario x kernel
+kernels: setup
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@harness/kernels.sh $(BUILD) $(KERNELS) -- $(KERNELS_RUN) $(ARGS)
+
 ##bench: everything that is measured, one table of ratios with their spread; kept as BUILD/bench.json
 bench: setup
 	@harness/setup.sh perftest
@@ -202,7 +210,7 @@ SHARE := $(DESTDIR)$(PREFIX)/share
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/qpdrill/harness $(SHARE)/doc/qpdrill
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin/
-	install -m 755 harness/setup.sh harness/fetch_kernel.sh $(SHARE)/qpdrill/harness/
+	install -m 755 harness/setup.sh harness/fetch_kernel.sh harness/kernels.sh $(SHARE)/qpdrill/harness/
 	cd scenarios && find . -type f \( -name '*.yaml' -o -name '*.md' \) -exec install -D -m 644 {} $(abspath $(SHARE))/qpdrill/scenarios/{} \;
 	install -m 644 $(wildcard README.md LICENSE harness/formats.md) $(SHARE)/doc/qpdrill/
 
@@ -216,5 +224,5 @@ help:
 	@echo "  variables: CC=gcc|clang BUILD=build SANITIZE=address,undefined DEVELOPER=1 (-Werror) V=1 RUN='scenarios --select core' ARGS= PREFIX= DESTDIR="
 
 -include $(shell find $(BUILD)/obj $(BUILD)/fuzz/obj -name '*.d' 2>/dev/null)
-.PHONY: all always setup run test unit tests bench lint format fuzz install clean help
+.PHONY: all always setup run test unit tests kernels bench lint format fuzz install clean help
 .SECONDARY:

@@ -2,6 +2,7 @@
 #include "commands.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,11 +12,16 @@
 
 static const struct argp_option options[] = {
 	{ "format", 'f', "FORMAT", 0, "text (the default), json or junit", 0 },
+	{ "table", 't', NULL, 0, "one table with a column for each run, in Markdown; of several runs it is that anyway", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
+#define DIRS_MAX 16
+
 struct input {
-	const char *dir;
+	const char *dirs[DIRS_MAX];
+	size_t n;
+	bool table;
 	const struct report_ops *format;
 };
 
@@ -29,14 +35,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!in->format)
 			argp_error(state, "--format: there is no '%s'", arg);
 		break;
+	case 't':
+		in->table = true;
+		break;
 	case ARGP_KEY_ARG:
-		if (in->dir)
-			argp_error(state, "one run folder is wanted");
-		in->dir = arg;
+		if (in->n == DIRS_MAX)
+			argp_error(state, "at most %d run folders", DIRS_MAX);
+		in->dirs[in->n++] = arg;
 		break;
 	case ARGP_KEY_END:
-		if (!in->dir)
+		if (!in->n)
 			argp_error(state, "which run folder? runs/latest is the newest");
+		in->table = in->table || in->n > 1;
+		if (in->table && in->format)
+			argp_error(state, "a table has no --format");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -44,32 +56,43 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static int print(const struct input *in, struct report_run *runs, struct error *e)
+{
+	int rc = 0;
+
+	if (in->table)
+		report_matrix(runs, in->n, stdout);
+	else
+		rc = (in->format ?: report_find("text"))->write(runs, stdout, isatty(STDOUT_FILENO) && !getenv("NO_COLOR"), e);
+	if (!rc && (fflush(stdout) == EOF || ferror(stdout)))
+		rc = error_set(e, -EIO, "standard output: %s", strerror(errno));
+	return rc;
+}
+
 int cmd_report(int argc, char **argv)
 {
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.args_doc = "DIR",
-		.doc = "Prints the report of a run from its folder.",
+		.args_doc = "DIR...",
+		.doc = "Prints the report of a run from its folder; of several runs, a table with a column for each.",
 	};
-	struct input in = { .format = report_find("text") };
-	struct report_run run;
+	struct input in = { .format = NULL };
+	struct report_run runs[DIRS_MAX];
 	struct error e = { "" };
-	int rc;
+	size_t n = 0;
+	int rc = 0;
 
 	command_parse(&argp, argc, argv, &in);
-	rc = report_load(in.dir, &run, &e);
-	if (rc == -ENOENT || rc == -ENOTDIR) {
-		log_error("%s is no run folder: %s", in.dir, e.text);
-		return EXIT_USAGE;
+	while (!rc && n < in.n) {
+		rc = report_load(in.dirs[n], &runs[n], &e);
+		n += !rc;
 	}
-	if (!rc) {
-		rc = in.format->write(&run, stdout, isatty(STDOUT_FILENO) && !getenv("NO_COLOR"), &e);
-		report_release(&run);
-	}
-	if (!rc && (fflush(stdout) == EOF || ferror(stdout)))
-		rc = error_set(&e, -EIO, "standard output: %s", strerror(errno));
-	if (rc)
+	if (rc == -ENOENT || rc == -ENOTDIR)
+		log_error("%s is no run folder: %s", in.dirs[n], e.text);
+	else if (rc || (rc = print(&in, runs, &e)))
 		log_error("%s", e.text);
-	return rc ? EXIT_ERROR : 0;
+	for (size_t i = 0; i < n; i++)
+		report_release(&runs[i]);
+	return !rc ? 0 : rc == -ENOENT || rc == -ENOTDIR ? EXIT_USAGE : EXIT_ERROR;
 }

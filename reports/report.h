@@ -33,6 +33,9 @@ void report_release(struct report_run *r);
 /* All formats that have a file, into the run folder. */
 int report_write_all(const struct report_run *r, struct error *e);
 
+/* Several runs side by side, a column each, as Markdown (matrix.c). */
+void report_matrix(const struct report_run *runs, size_t n, FILE *out);
+
 /* One line of the live table and of the final one: verdict, case, seen, time. Text is escaped. */
 void report_text_case(FILE *out, const json_t *result, bool colour);
 /* A failing case at length: step with file:line, side, expected, seen, last observations, the command that repeats it. */

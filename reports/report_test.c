@@ -79,6 +79,33 @@ static void test_golden(void)
 	}
 }
 
+/* The same run twice: both columns say the same. */
+static void test_matrix(void)
+{
+	struct report_run runs[2];
+	struct error e = { "" };
+	char *text = NULL, *expected;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	CU_ASSERT_FATAL(report_load(DATA "run", &runs[0], &e) == 0);
+	CU_ASSERT_FATAL(report_load(DATA "run", &runs[1], &e) == 0);
+	report_matrix(runs, 2, out);
+	fclose(out);
+	if (rewrites()) {
+		out = fopen(DATA "golden.matrix", "w");
+		CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+		fputs(text, out);
+		fclose(out);
+	}
+	expected = read_whole(DATA "golden.matrix");
+	ROW_ASSERT(!strcmp(text, expected), "%sgolden.matrix differs; seen:\n%s", DATA, text);
+	free(expected);
+	free(text);
+	report_release(&runs[0]);
+	report_release(&runs[1]);
+}
+
 static void silent(void *user, const char *fmt, ...)
 {
 	(void)user;
@@ -212,8 +239,9 @@ static void test_load_errors(void)
 }
 
 static const struct test_case cases[] = {
-	{ "golden files", test_golden },     { "junit", test_junit }, { "text", test_text }, { "write all", test_write_all },
-	{ "load errors", test_load_errors },
+	{ "golden files", test_golden }, { "several runs side by side", test_matrix },
+	{ "junit", test_junit },         { "text", test_text },
+	{ "write all", test_write_all }, { "load errors", test_load_errors },
 };
 
 TEST_MAIN("reports", cases)
