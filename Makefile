@@ -21,7 +21,7 @@ FUZZ_SECONDS ?= 20
 JOBS ?= $(shell nproc)
 
 PKGS := libfyaml jansson libxml-2.0 libsystemd libdeflate
-AGENT_PKGS := libibverbs jansson libsystemd libdeflate
+AGENT_PKGS := libibverbs librdmacm jansson libsystemd libdeflate
 WIRE_PKGS := jansson libsystemd libdeflate
 override CPPFLAGS += -D_GNU_SOURCE -I. $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 override CFLAGS += -std=gnu11 -O2 -g -pthread -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wformat=2 -Wvla \

@@ -13,6 +13,7 @@
 #include "../harness/log.h"
 #include "../harness/record.h"
 #include "../harness/units.h"
+#include "cm.h"
 #include "object.h"
 #include "release.h"
 #include "verbs_thread.h"
@@ -36,6 +37,8 @@ static int send_hello(struct agent *a)
 			  "atomics", "inline", "chain", "sqd", "mw");
 	if (!hello)
 		return -ENOMEM;
+	if (cm_is_there())
+		json_array_append_new(json_object_get(json_object_get(hello, "hello"), "caps"), json_string("cm"));
 	rc = line_send(a->line, hello);
 	json_decref(hello);
 	return rc;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../harness/json.h"
+#include "cm.h"
 #include "cq.h"
 #include "events.h"
 #include "verbs_thread.h"
@@ -208,6 +209,7 @@ const struct destructor destructors[NUM_OBJECT_TYPES] = {
 	[OBJECT_CQ] = { "ibv_destroy_cq", begin_cq, call_cq, end_cq },
 	[OBJECT_SRQ] = { "ibv_destroy_srq", no_begin, call_srq, end_srq },
 	[OBJECT_QP] = { "ibv_destroy_qp", begin_qp, call_qp, end_qp },
+	[OBJECT_CM] = { "rdma_destroy_id", cm_begin_destroy, cm_call_destroy, cm_end_destroy },
 };
 
 static void run_destroy(struct verbs_call *call)
@@ -240,7 +242,7 @@ void op_destroy(struct agent *a, struct request *r)
 			type = (enum object_type)i;
 	}
 	if (type == OBJECT_INVALID) {
-		request_fail(r, -EINVAL, "destroy: unknown type \"%s\"; allowed: qp cq srq mr mw ah pd dev",
+		request_fail(r, -EINVAL, "destroy: unknown type \"%s\"; allowed: cm qp cq srq mr mw ah pd dev",
 			     type_name ? type_name : "");
 		return;
 	}

@@ -28,9 +28,10 @@ enum object_type {
 	OBJECT_CQ,
 	OBJECT_SRQ,
 	OBJECT_QP,
+	OBJECT_CM,
 	NUM_OBJECT_TYPES,
 };
-extern const char *const object_type_names[NUM_OBJECT_TYPES]; /* "dev" "pd" "mr" "mw" "ah" "cq" "srq" "qp" */
+extern const char *const object_type_names[NUM_OBJECT_TYPES]; /* "dev" "pd" "mr" "mw" "ah" "cq" "srq" "qp" "cm" */
 
 struct object {
 	char *key;        /* type digit and name */
@@ -120,6 +121,22 @@ struct qp {
 	enum ibv_qp_state state; /* as last seen */
 	struct traffic *traffic; /* that runs on it */
 	char rx_name[256];       /* the MR that its receives use, found when they are posted */
+};
+
+/* An end of a connection as rdma_cm has it, beside the QP that it is for (cm.h). */
+struct cm {
+	struct object o;
+	char qp_name[256];
+	unsigned qp_life;
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id, *listener;
+	sd_event_source *source; /* of the channel */
+	struct cm_wait *waits;
+	unsigned seen;     /* events that came, one bit for each */
+	json_t *asked;     /* what the peer's request or answer told; owned */
+	json_t *failed;    /* the event or call that ended it; owned */
+	json_t *param;     /* of a connect that resolves its address first; owned */
+	bool taking_leave; /* this end asked for the end */
 };
 
 /* Borrowed; NULL when there never was one. */

@@ -319,6 +319,23 @@ void op_qp_modify(struct agent *a, struct request *r)
 	verbs_submit(a, &c->call, json_u64(r->body, "deadline_ns", 0));
 }
 
+void qp_to_err(struct agent *a, struct qp *qp, const char *by)
+{
+	struct modify_call *c;
+
+	if (!qp->o.alive || qp->o.busy || qp->dying)
+		return;
+	c = verbs_call_new(sizeof(*c));
+	c->call = (struct verbs_call){ .verb = "ibv_modify_qp", .obj = &qp->o, .run = run_modify, .finish = finish_modify };
+	c->qp = qp;
+	c->handle = qp->qp;
+	c->type = (int)qp->type;
+	c->to = IBV_QPS_ERR;
+	snprintf(c->by, sizeof(c->by), "%s", by);
+	qp->o.busy = true;
+	verbs_submit(a, &c->call, 0);
+}
+
 int qp_query(struct qp *qp, json_t **ret)
 {
 	struct ibv_qp_attr attr;

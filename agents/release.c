@@ -10,6 +10,7 @@
 #include "../harness/names.h"
 #include "../harness/units.h"
 #include "agent.h"
+#include "cm.h"
 #include "counters.h"
 #include "cq.h"
 #include "destroy.h"
@@ -26,9 +27,8 @@ struct release_call {
 	bool exit;
 };
 
-static const enum object_type order[] = {
-	OBJECT_QP, OBJECT_SRQ, OBJECT_CQ, OBJECT_MW, OBJECT_MR, OBJECT_AH, OBJECT_PD, OBJECT_DEV
-};
+static const enum object_type order[] = { OBJECT_CM, OBJECT_QP, OBJECT_SRQ, OBJECT_CQ, OBJECT_MW,
+					  OBJECT_MR, OBJECT_AH, OBJECT_PD,  OBJECT_DEV };
 
 /* The device closes on the loop's side only when nothing of it is left: its users are counted there. Here the count is of what
  * refused. */
@@ -164,6 +164,7 @@ static void let_go(struct agent *a)
 		traffic_end(t, -ECANCELED, "stop", "everything is released");
 	drain_end_all(a);
 	counters_end_all(a);
+	cm_end_waits(a, NULL, "everything is released");
 	for (struct object *o = a->objects; o; o = o->hh.next) {
 		if (o->type == OBJECT_CQ && o->alive && ((struct cq *)o)->cq)
 			cq_acknowledge((struct cq *)o);

@@ -120,6 +120,8 @@ struct fault_ops {
 	bool (*holds_receives)(struct fault *f, const char *qp);                   /* harness-posted receives are kept back */
 	const char *(*holds_state)(struct fault *f, const char *qp);               /* connect stops there: "INIT"; NULL: no */
 	void (*on_modify)(struct fault *f, const char *qp, const char *to, json_t *set); /* may change attributes on their way */
+	const char *(*cm_refuses)(struct fault *f, const char *qp); /* how it answers who asks by rdma_cm; NULL: it accepts */
+	void (*cm_refused)(struct fault *f, const char *qp, const char *reason); /* such a connect came to nothing */
 	void (*on_mr_create)(struct fault *f, const char *mr, json_t *req);
 	void (*on_post)(struct fault *f, const char *qp); /* after a post was accepted there */
 	void (*on_timer)(struct fault *f);

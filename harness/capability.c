@@ -9,7 +9,7 @@
 
 const struct capability capability_table[] = {
 	{ "atomics", "the device does atomics", NULL, "caps" },
-	{ "cm", "agents connect by rdma_cm", "this build's agents do not speak rdma_cm", "" },
+	{ "cm", "agents connect by rdma_cm", NULL, "caps" },
 	{ "guest", "the scenario may break the kernel it runs on: lab guest only", NULL, "guest" },
 	{ "mw", "memory windows", NULL, "caps" },
 	{ "srq", "shared receive queues", NULL, "caps" },

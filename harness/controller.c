@@ -251,6 +251,7 @@ static bool requirements_hold(struct case_run *r, const char *case_dir)
 static void case_finish(struct case_run *r, json_t *before)
 {
 	struct ends all = { NULL, 0 };
+	struct error ignored = { "" };
 
 	r->step = -1;
 	r->iter[0] = 0;
@@ -267,13 +268,16 @@ static void case_finish(struct case_run *r, json_t *before)
 	bystander_stop(r);
 	query_counters(r, NULL);
 	wire_close(r);
-	ends_free(&all);
 	clock_witness(r, false);
 	clock_measure(r);
 	if (r->c->o.keep) {
+		ends_free(&all);
 		json_decref(before);
 		return;
 	}
+	if (cm_down(r, &all, &ignored) < 0)
+		log_debug("%s: a connection's end is not forgotten: %s", r->id, ignored.text);
+	ends_free(&all);
 	agents_release(r);
 	residue_check(r, before);
 }

@@ -247,6 +247,7 @@ struct object {
 	json_t *rtr, *rts;     /* the answers right after those transitions */
 	json_t *override_attr; /* attributes that a recover changed */
 	json_t *view;          /* for fault_env->qp */
+	bool has_cm;           /* its agent has an end of a connection for it (controller_cm.c) */
 	UT_hash_handle hh;
 };
 
@@ -315,6 +316,12 @@ json_t *link_attrs(struct case_run *r, struct object *qp, const char *to);
 /* Adds the receives for the whole RQ (or the SRQ), or notes them as kept back. */
 void link_receives(struct case_run *r, struct ops *ops, struct object *qp, const char *by);
 int link_release_receives(struct case_run *r, struct object *qp, struct error *e);
+/* As link_up to RTS, by rdma_cm: the end at agent `from` (NULL: the first of each pair) asks the other. -ECONNREFUSED and the like
+ * when it came to nothing; *ret_reason (static, a row of names_cm_reject) then says why, where the CM did. */
+int cm_up(struct case_run *r, const struct ends *ends, const char *from, const char *by, const char **ret_reason, struct error *e);
+/* The first end of each pair that can takes leave, and the agents forget the connections. A peer that is gone hears nothing of it:
+ * that is no failure. Nothing where there is no connection. */
+int cm_down(struct case_run *r, const struct ends *ends, struct error *e);
 /* A PSN at least CTL_PSN_GAP away from the window [first, last], from random bits. */
 uint32_t psn_away(uint32_t first, uint32_t last, uint64_t random);
 /* Random bits that follow from the seed, a name and a count alone. */
@@ -416,6 +423,10 @@ void faults_on_handover(struct case_run *r, const char *to_qp, json_t *handover)
 bool faults_hold_receives(struct case_run *r, const char *qp);
 const char *faults_hold_state(struct case_run *r, const char *qp);
 void faults_on_modify(struct case_run *r, const char *qp, const char *to, json_t *set);
+/* How the end refuses whoever asks it by rdma_cm: "reject" "nobody" "silent"; NULL: it accepts. */
+const char *faults_cm_refuses(struct case_run *r, const char *qp);
+/* A connect by rdma_cm to that end came to nothing, for this reason (may be NULL). */
+void faults_cm_refused(struct case_run *r, const char *qp, const char *reason);
 void faults_on_mr_create(struct case_run *r, const char *mr, json_t *req);
 void faults_on_post(struct case_run *r, const char *qp);
 
@@ -518,6 +529,7 @@ void recover_phase(struct case_run *r, const json_t *step, const char *phase, un
 /* To ERR, then until every work request has its end; payload that arrived is verified first. */
 int recover_drain(struct case_run *r, const struct ends *ends, struct error *e);
 int recover_reset(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
+int recover_cm(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
 int recover_recreate(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
 
 #endif

@@ -352,6 +352,28 @@ void faults_on_modify(struct case_run *r, const char *qp, const char *to, json_t
 	f->f.ops->on_modify(&f->f, qp, to, set);
 }
 
+const char *faults_cm_refuses(struct case_run *r, const char *qp)
+{
+	struct fault_run *f;
+
+	EACH_ACTIVE(r, f, cm_refuses)
+	{
+		const char *how = f->f.ops->cm_refuses(&f->f, qp);
+
+		if (how)
+			return how;
+	}
+	return NULL;
+}
+
+void faults_cm_refused(struct case_run *r, const char *qp, const char *reason)
+{
+	struct fault_run *f;
+
+	EACH_ACTIVE(r, f, cm_refused)
+	f->f.ops->cm_refused(&f->f, qp, reason);
+}
+
 void faults_on_mr_create(struct case_run *r, const char *mr, json_t *req)
 {
 	struct fault_run *f;

@@ -106,7 +106,7 @@ void ctl_objects_lost(struct case_run *r, const char *agent)
 	for (o = r->objects; o; o = o->hh.next) {
 		if (strcmp(o->agent, agent) != 0)
 			continue;
-		o->exists = o->leaving = false;
+		o->exists = o->leaving = o->has_cm = false;
 		o->state = NULL;
 		o->receives_posted = false;
 		o->receives_own = 0;

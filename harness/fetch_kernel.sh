@@ -49,7 +49,7 @@ fi
 # loaded where the kernel has it as a module.
 need_first='virtio_pci 9pnet_virtio 9p overlay virtio_console'
 need='rdma_rxe ib_uverbs veth'
-want='crc32_generic sch_netem'
+want='crc32_generic sch_netem rdma_ucm'
 # Where a series of Debian's kernels is looked for.
 suites='bookworm-backports trixie-backports bookworm trixie sid'
 

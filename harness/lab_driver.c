@@ -72,6 +72,9 @@ int lab_driver_load(struct error *e)
 {
 	const char *const load[] = { "modprobe", "-a", "rdma_rxe", "ib_uverbs", "veth", NULL };
 
+	const char *const cm[] = { "modprobe", "-q", "rdma_ucm", NULL };
+	struct error ignored;
+
 	await_modules();
 	if (!has_driver()) {
 		int rc = proc_run((char *const *)load, MODPROBE_TIMEOUT_NS, NULL, e);
@@ -80,5 +83,8 @@ int lab_driver_load(struct error *e)
 			return rc < 0 ? rc : error_set(e, -ENODEV, "modprobe rdma_rxe ib_uverbs veth: exit status %d", rc);
 		log_info("loaded the kernel modules rdma_rxe, ib_uverbs and veth; they stay loaded");
 	}
+	/* Where there is none, agents say so, and what needs it is skipped. */
+	if (access("/sys/module/rdma_ucm", F_OK) != 0)
+		proc_run((char *const *)cm, MODPROBE_TIMEOUT_NS, NULL, &ignored);
 	return 0;
 }

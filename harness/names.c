@@ -126,6 +126,48 @@ static const struct name cm_event_rows[] = {
 };
 const struct name_table names_cm_event = TABLE("CM event", cm_event_rows);
 
+/* Numbers of the REJ message; behind them, apart, the events that end a connect without one. */
+#define NO_REJECT 1000
+static const struct name cm_reject_rows[] = {
+	{ "NO_QP", 1, "no QP is left" },
+	{ "NO_EEC", 2, "no end-to-end context is left" },
+	{ "NO_RESOURCES", 3, "something else is used up" },
+	{ "TIMEOUT", 4, "the answer came too late" },
+	{ "UNSUPPORTED", 5, "not supported" },
+	{ "INVALID_COMM_ID", 6, "no such communication" },
+	{ "INVALID_COMM_INSTANCE", 7, "another instance of it" },
+	{ "INVALID_SERVICE_ID", 8, "nobody listens there" },
+	{ "INVALID_TRANSPORT_TYPE", 9, "another transport service" },
+	{ "STALE_CONN", 10, "the peer knows this QPN from a connection that it has not ended" },
+	{ "RDC_NOT_EXIST", 11, "no such reliable datagram channel" },
+	{ "INVALID_GID", 12, "the path's GID cannot be" },
+	{ "INVALID_LID", 13, "the path's LID cannot be" },
+	{ "INVALID_SL", 14, "the path's service level cannot be" },
+	{ "INVALID_TRAFFIC_CLASS", 15, "the path's traffic class cannot be" },
+	{ "INVALID_HOP_LIMIT", 16, "the path's hop limit cannot be" },
+	{ "INVALID_PACKET_RATE", 17, "the path's packet rate cannot be" },
+	{ "INVALID_ALT_GID", 18, "the alternate path's GID cannot be" },
+	{ "INVALID_ALT_LID", 19, "the alternate path's LID cannot be" },
+	{ "INVALID_ALT_SL", 20, "the alternate path's service level cannot be" },
+	{ "INVALID_ALT_TRAFFIC_CLASS", 21, "the alternate path's traffic class cannot be" },
+	{ "INVALID_ALT_HOP_LIMIT", 22, "the alternate path's hop limit cannot be" },
+	{ "INVALID_ALT_PACKET_RATE", 23, "the alternate path's packet rate cannot be" },
+	{ "PORT_CM_REDIRECT", 24, "another port does that" },
+	{ "PORT_REDIRECT", 25, "another port does that" },
+	{ "INVALID_MTU", 26, "the path MTU cannot be" },
+	{ "INSUFFICIENT_RESP_RESOURCES", 27, "fewer READs and atomics than asked for" },
+	{ "CONSUMER_DEFINED", 28, "the peer's program said no" },
+	{ "INVALID_RNR_RETRY", 29, "the RNR retry count cannot be" },
+	{ "DUPLICATE_LOCAL_COMM_ID", 30, "the communication ID is in use" },
+	{ "INVALID_CLASS_VERSION", 31, "another version of the CM" },
+	{ "INVALID_FLOW_LABEL", 32, "the path's flow label cannot be" },
+	{ "INVALID_ALT_FLOW_LABEL", 33, "the alternate path's flow label cannot be" },
+	{ "ADDR_ERROR", NO_REJECT + RDMA_CM_EVENT_ADDR_ERROR, "no rejection: the peer's address leads nowhere" },
+	{ "ROUTE_ERROR", NO_REJECT + RDMA_CM_EVENT_ROUTE_ERROR, "no rejection: there is no route" },
+	{ "UNREACHABLE", NO_REJECT + RDMA_CM_EVENT_UNREACHABLE, "no rejection: nobody has answered" },
+};
+const struct name_table names_cm_reject = TABLE("reason to refuse", cm_reject_rows);
+
 static const struct name errno_rows[] = {
 	{ "0", 0, "success" },
 	{ "EPERM", EPERM, "not permitted" },

@@ -29,6 +29,7 @@ extern const struct name_table names_op;        /* IBV_WR_* : SEND SEND_WITH_IMM
 extern const struct name_table names_access;    /* LOCAL_WRITE REMOTE_WRITE REMOTE_READ REMOTE_ATOMIC MW_BIND */
 extern const struct name_table names_qp_type;   /* RC UC UD XRC */
 extern const struct name_table names_cm_event;  /* RDMA_CM_EVENT_* without prefix, rdmacm's order */
+extern const struct name_table names_cm_reject; /* why a connect came to nothing: the reasons of a REJ by their numbers, then events */
 extern const struct name_table names_errno;     /* 0 EINVAL ENOMEM EBUSY ... those verbs return */
 extern const struct name_table names_wc_opcode; /* IBV_WC_* opcodes: SEND RDMA_WRITE RECV ... */
 

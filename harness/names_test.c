@@ -24,7 +24,7 @@ static void every_value_has_a_name(void)
 
 static const struct name_table *const tables[] = {
 	&names_status,  &names_state,    &names_event, &names_op,        &names_access,
-	&names_qp_type, &names_cm_event, &names_errno, &names_wc_opcode,
+	&names_qp_type, &names_cm_event, &names_errno, &names_wc_opcode, &names_cm_reject,
 };
 
 static void every_name_is_found_again(void)

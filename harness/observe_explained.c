@@ -76,10 +76,19 @@ static const struct {
 	bool cm;
 	bool (*when)(const struct model *m, const struct m_event *ev);
 } table[] = {
-	{ "COMM_EST", false, once_in_its_life },     { "PORT_ACTIVE", false, always },
-	{ "GID_CHANGE", false, after_address_step }, { "CQ_ERR", false, said_before },
-	{ "PATH_MIG", false, on_infiniband },        { "QP_LAST_WQE_REACHED", false, after_srq_qp_in_error },
-	{ "SQ_DRAINED", false, after_asked_sqd },    { "TIMEWAIT_EXIT", true, always },
+	{ "COMM_EST", false, once_in_its_life },
+	{ "PORT_ACTIVE", false, always },
+	{ "GID_CHANGE", false, after_address_step },
+	{ "CQ_ERR", false, said_before },
+	{ "PATH_MIG", false, on_infiniband },
+	{ "QP_LAST_WQE_REACHED", false, after_srq_qp_in_error },
+	{ "SQ_DRAINED", false, after_asked_sqd },
+	{ "TIMEWAIT_EXIT", true, always },
+	{ "ADDR_RESOLVED", true, always },
+	{ "ROUTE_RESOLVED", true, always },
+	{ "CONNECT_REQUEST", true, always },
+	{ "CONNECT_RESPONSE", true, always },
+	{ "ESTABLISHED", true, always },
 };
 
 bool m_event_explained(const struct model *m, const struct m_event *ev)

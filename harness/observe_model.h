@@ -104,6 +104,7 @@ struct m_state {
 
 struct m_event {
 	const char *obj, *event, *agent;
+	const char *reason; /* of a connect that came to nothing, "" else */
 	bool cm;
 	unsigned life;
 	uint64_t t;

@@ -161,6 +161,7 @@ static void on_event(struct model *m, const struct m_record *r)
 	*ev = (struct m_event){ .obj = m_intern(m, r->obj),
 				.event = m_intern(m, event),
 				.agent = m_intern(m, r->agent),
+				.reason = m_intern(m, json_str(r->r, "reason")),
 				.cm = kind && !strcmp(kind, "cm"),
 				.life = r->life,
 				.t = r->t,

@@ -15,7 +15,7 @@
 const struct recover_path recover_table[] = {
 	{ "reset", "drain, ERR, RESET, then connect both ends anew with new PSNs and keys", recover_reset },
 	{ "recreate", "drain, destroy and create the QPs, then connect them", recover_recreate },
-	{ "cm", "rdma_cm disconnect and connect", NULL },
+	{ "cm", "rdma_cm disconnect, then new QPs and connect: the CM keeps the old QPNs for a while", recover_cm },
 	{ "sq", "SQE to RTS, for UD and UC", NULL },
 	{ "sqd", "drain the send queue, change the path, go on", NULL },
 	{ "reopen", "the device goes and comes back", NULL },

@@ -98,6 +98,33 @@ static int destroy_qps(struct case_run *r, const struct ends *ends, struct error
 	return rc;
 }
 
+/* QPs are destroyed, and whatever is to be replaced is. */
+static int remake(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e)
+{
+	int rc = destroy_qps(r, ends, e);
+
+	if (!rc)
+		rc = replace(r, step, true, e);
+	return rc ? rc : replace(r, step, false, e);
+}
+
+/* A QP number that the CM has just parted from is refused for a while (STALE_CONN): the QPs are new ones. */
+int recover_cm(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e)
+{
+	int rc;
+
+	payload_settle(r, 0);
+	rc = cm_down(r, ends, e);
+	if (!rc)
+		rc = recover_drain(r, ends, e);
+	if (rc && rc != -EBUSY)
+		return rc;
+	recover_phase(r, step, "drained", r->attempt, rc ? e->text : NULL);
+	recover_phase(r, step, "told", r->attempt, NULL);
+	rc = remake(r, ends, step, e);
+	return rc ? rc : cm_up(r, ends, NULL, "recover", NULL, e);
+}
+
 int recover_recreate(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e)
 {
 	/* What cannot be drained goes with its QP. */
@@ -107,12 +134,6 @@ int recover_recreate(struct case_run *r, const struct ends *ends, const json_t *
 		return rc;
 	recover_phase(r, step, "drained", r->attempt, rc ? e->text : NULL);
 	recover_phase(r, step, "told", r->attempt, NULL);
-	rc = destroy_qps(r, ends, e);
-	if (!rc)
-		rc = replace(r, step, true, e);
-	if (!rc)
-		rc = replace(r, step, false, e);
-	if (!rc)
-		rc = link_up(r, ends, "RTS", "recover", e);
-	return rc;
+	rc = remake(r, ends, step, e);
+	return rc ? rc : link_up(r, ends, "RTS", "recover", e);
 }

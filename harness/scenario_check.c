@@ -54,6 +54,8 @@ void check_connect(struct loader *l, const struct ynode *map, void *out)
 			complain(l, key_of(map, cm_only[i]), "`by: cm`", "`%s` is of rdma_cm: verbs know no such thing",
 				 cm_only[i]);
 	not_with(l, map, out, "upto", "refused");
+	if (by && !strcmp(by, "cm") && json_object_get(out, "upto"))
+		complain(l, key_of(map, "upto"), NULL, "`upto` is of `by: verbs`: the CM connects, or it does not");
 }
 
 void check_objects(struct loader *l, const struct ynode *map, void *out)

@@ -27,42 +27,6 @@ static const char *const opens[] = { "open", NULL };
 static const char *const paths[] = { "reset", "recreate", "cm", "sq", "sqd", "reopen", "restart", NULL };
 static const char *const results[] = { "verified", "fails", NULL };
 static const char *const classes[] = { "request", "ack", "nak", "rnr_nak", "read_response", "atomic_ack", "cnp", NULL };
-static const char *const reject_reasons[] = {
-	"NO_QP",
-	"NO_EEC",
-	"NO_RESOURCES",
-	"TIMEOUT",
-	"UNSUPPORTED",
-	"INVALID_COMM_ID",
-	"INVALID_COMM_INSTANCE",
-	"INVALID_SERVICE_ID",
-	"INVALID_TRANSPORT_TYPE",
-	"STALE_CONN",
-	"RDC_NOT_EXIST",
-	"INVALID_GID",
-	"INVALID_LID",
-	"INVALID_SL",
-	"INVALID_TRAFFIC_CLASS",
-	"INVALID_HOP_LIMIT",
-	"INVALID_PACKET_RATE",
-	"INVALID_ALT_GID",
-	"INVALID_ALT_LID",
-	"INVALID_ALT_SL",
-	"INVALID_ALT_TRAFFIC_CLASS",
-	"INVALID_ALT_HOP_LIMIT",
-	"INVALID_ALT_PACKET_RATE",
-	"PORT_CM_REDIRECT",
-	"PORT_REDIRECT",
-	"INVALID_MTU",
-	"INSUFFICIENT_RESP_RESOURCES",
-	"CONSUMER_DEFINED",
-	"INVALID_RNR_RETRY",
-	"DUPLICATE_LOCAL_COMM_ID",
-	"INVALID_CLASS_VERSION",
-	"INVALID_FLOW_LABEL",
-	"INVALID_ALT_FLOW_LABEL",
-	NULL,
-};
 static const char *const mw_types[] = { "1", "2", NULL };
 
 static const struct gkey link_keys[] = {
@@ -200,7 +164,7 @@ static const struct gkey connect_keys[] = {
 	{ "by", G_WORD, 0, .words = bys, .help = "`verbs` (default) or `cm`" },
 	{ "from", G_AGENT, 0, .help = "cm: the active side" },
 	{ "upto", G_WORD, 0, .words = uptos, .help = "so far; default RTS. SQD and ERR are reached from there" },
-	{ "refused", G_WORD, 0, .words = reject_reasons, .help = "cm: the reason with which it has to be refused" },
+	{ "refused", G_WORD, 0, .names = &names_cm_reject, .help = "cm: the reason with which it has to be refused" },
 	{ .name = NULL },
 };
 

@@ -37,24 +37,27 @@ static bool is_beyond_rts(const char *state)
 
 void step_connect(struct case_run *r, const json_t *step, struct step_result *res)
 {
-	const char *upto = json_str(step, "upto"), *by = json_str(step, "by");
+	const char *upto = json_str(step, "upto"), *by = json_str(step, "by"), *reason = NULL;
 	struct ends ends = { NULL, 0 };
 	struct error e = { "" };
 	int rc = ends_of_pairs(r, json_object_get(step, "pairs"), &ends, &e);
 
-	if (!rc && by && strcmp(by, "verbs") != 0)
-		rc = error_set(&e, -EPROTO, "connect by %s: the agents of this build do not", by);
 	payload_settle(r, 0);
 	for (size_t i = 0; !rc && i < ends.n; i++)
 		if (is_past_connect(ends.qp[i]))
 			rc = error_set(&e, -EISCONN, "%s is in %s: connect goes on from RESET, INIT or RTR only", ends.qp[i]->name,
 				       ends.qp[i]->state);
-	if (!rc)
+	if (!rc && by && strcmp(by, "cm") == 0)
+		rc = cm_up(r, &ends, json_str(step, "from"), "connect", &reason, &e);
+	else if (!rc)
 		rc = link_up(r, &ends, upto && !is_beyond_rts(upto) ? upto : "RTS", "connect", &e);
 	if (!rc && is_beyond_rts(upto))
 		rc = beyond_rts(r, &ends, upto, &e);
 	ends_free(&ends);
 	step_from_rc(res, rc, &e);
+	/* Said by the CM, whatever its errno: somebody did not want it, or nobody was there. */
+	if (reason)
+		res->outcome = OUTCOME_REFUSED;
 }
 
 static const char *const object_keys[] = { "pd", "cq", "srq", "mr", "mw", "ah", "qp" };

@@ -353,7 +353,8 @@ static const char *first_event(const struct judge *j, size_t qp)
 	struct m_end end = { .qp = qp };
 
 	for (size_t i = 0; i < j->m->events.n; i++)
-		if (m_event_at(j->m, &j->m->events.v[i], &end) && !m_event_explained(j->m, &j->m->events.v[i]))
+		if (m_event_at(j->m, &j->m->events.v[i], &end) && !m_event_explained(j->m, &j->m->events.v[i]) &&
+		    !verdict_cm_routine(j, &j->m->events.v[i]))
 			return j->m->events.v[i].event;
 	return NULL;
 }

@@ -66,6 +66,12 @@ static bool identity_was_changed(const struct judge *j)
 	return false;
 }
 
+/* The CM's own messages, and whatever else goes to the general services: nobody's QP of the file. */
+static bool to_services(const struct m_packet *p)
+{
+	return p->dest_qpn == 1 && !strncmp(p->opcode, "UD_", 3);
+}
+
 static void strangers(struct judge *j)
 {
 	unsigned n = 0;
@@ -74,7 +80,7 @@ static void strangers(struct judge *j)
 		const struct m_packet *p = &j->m->packets.v[i];
 		struct finding *f;
 
-		if (p->known || p->late || !strcmp(p->class_, "malformed"))
+		if (p->known || p->late || to_services(p) || !strcmp(p->class_, "malformed"))
 			continue;
 		f = judge_find(j, SEVERITY_FAIL, CHECK, p->inst, p->rec, p->from);
 		if (!f)

@@ -293,6 +293,17 @@ static const struct {
 	{ "modify", verbs_of }, { "create", verbs_of },    { "destroy", verbs_of },
 };
 
+static bool refused_with(const struct judge *j, size_t inst, const char *reason)
+{
+	for (size_t i = 0; i < j->m->events.n; i++) {
+		const struct m_event *ev = &j->m->events.v[i];
+
+		if (ev->cm && ev->inst == inst && !strcmp(ev->reason, reason))
+			return true;
+	}
+	return false;
+}
+
 static void outcome(struct judge *j, size_t inst, unsigned answered)
 {
 	const struct m_inst *in = &j->m->insts.v[inst];
@@ -311,8 +322,12 @@ static void outcome(struct judge *j, size_t inst, unsigned answered)
 	else if (!strcmp(in->outcome, "broken") && !strcmp(what, "traffic"))
 		judge_say(j, SEVERITY_FAIL, "traffic", inst, in->end_rec, "", "traffic did not pass%s%s", colon, in->text);
 	else if (refusal_meant && strcmp(in->outcome, "refused"))
-		judge_say(j, SEVERITY_FAIL, "expect", inst, in->end_rec, "", "expected the connect to be refused, but it was %s",
-			  in->outcome);
+		judge_say(j, SEVERITY_FAIL, "expect", inst, in->end_rec, "",
+			  "expected the connect to be refused, but it was %s%s%s", in->outcome, colon, in->text);
+	else if (refusal_meant && !refused_with(j, inst, json_str(in->plan, "refused")))
+		judge_say(j, SEVERITY_FAIL, "expect", inst, in->end_rec, "",
+			  "expected the connect to be refused with %s, and it was not so%s%s", json_str(in->plan, "refused"), colon,
+			  in->text);
 }
 
 void verdict_check_returns(struct judge *j)

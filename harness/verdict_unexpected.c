@@ -136,24 +136,19 @@ static void uncounted(struct judge *j, const struct m_comp *c)
 	finding_set(f, f->text, "%s: expected %s, seen %s", judge_qp(j, c->qp), f->expected, f->seen);
 }
 
-/* The CM's own steps while it connects or takes leave. */
-static bool cm_routine(const struct judge *j, const struct m_event *ev)
+bool verdict_cm_routine(const struct judge *j, const struct m_event *ev)
 {
-	static const char *const routine[] = { "ADDR_RESOLVED",    "ROUTE_RESOLVED", "CONNECT_REQUEST",
-					       "CONNECT_RESPONSE", "ESTABLISHED",    "DISCONNECTED" };
-	const char *what = judge_do(j, ev->inst);
+	const char *what = judge_do(j, ev->inst), *refused = json_str(j->m->insts.v[ev->inst].plan, "refused");
 
-	if (!ev->cm || (strcmp(what, "connect") && strcmp(what, "recover") && strcmp(what, "destroy")))
-		return false;
-	for (size_t i = 0; i < sizeof(routine) / sizeof(routine[0]); i++)
-		if (!strcmp(routine[i], ev->event))
-			return true;
-	return false;
+	if (ev->cm && !strcmp(ev->event, "DISCONNECTED"))
+		return !strcmp(what, "connect") || !strcmp(what, "recover") || !strcmp(what, "destroy") ||
+		       judge_is_release(j, ev->inst);
+	return ev->cm && !strcmp(what, "connect") && refused && !strcmp(ev->reason, refused);
 }
 
 static bool unexpected(const struct judge *j, const struct m_event *ev)
 {
-	return !ev->taken && !m_event_explained(j->m, ev) && !cm_routine(j, ev) && !allowed(j, NULL, ev);
+	return !ev->taken && !m_event_explained(j->m, ev) && !verdict_cm_routine(j, ev) && !allowed(j, NULL, ev);
 }
 
 /* The same again in the same step: 0 when an earlier one has been reported for both. */
