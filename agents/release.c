@@ -27,8 +27,9 @@ struct release_call {
 	bool exit;
 };
 
-static const enum object_type order[] = { OBJECT_CM, OBJECT_QP, OBJECT_SRQ, OBJECT_CQ, OBJECT_MW,
-					  OBJECT_MR, OBJECT_AH, OBJECT_PD,  OBJECT_DEV };
+/* Windows first: there are devices on which a QP cannot go while one is bound over it. */
+static const enum object_type order[] = { OBJECT_MW, OBJECT_CM, OBJECT_QP, OBJECT_SRQ, OBJECT_CQ,
+					  OBJECT_MR, OBJECT_AH, OBJECT_PD, OBJECT_DEV };
 
 /* The device closes on the loop's side only when nothing of it is left: its users are counted there. Here the count is of what
  * refused. */

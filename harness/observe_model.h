@@ -349,6 +349,7 @@ struct m_match {
 	const char *state;    /* the QP state, or NULL */
 	const char *returns;  /* what a verb returns, or NULL */
 	const char *recovery; /* that a recovery `fails`, or NULL */
+	const char *payload;  /* what should lie where a request's bytes go, or NULL */
 	const char *refused;  /* the errno of a post that was refused and completed all the same, or NULL */
 	size_t qp;
 	unsigned life; /* 0: the current one */

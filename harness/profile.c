@@ -49,9 +49,11 @@ static const char *const detections[] = { "local", "nak", "seq-nak", "rnr", "sil
 static const char *const psn_halves[] = { "lower", "upper", NULL };
 static const char *const mtus[] = { "same", "differs", NULL };
 static const char *const wrong_keys[] = { "wrong", "old", NULL };
+static const char *const payloads[] = { "intact", "absent", "partial", "stale", NULL };
+static const char *const targets[] = { "beyond_window", NULL };
 static const char *const checks[] = { "unexpected", "ledger", "cause-first", "state", "payload", "time", NULL };
 
-#define VALUES 6
+#define VALUES 7
 /* Everything that narrows an entry. `spec`, `event`, `state` and `returns` (of a verb) are the value that the specification wants.
  */
 static const struct field when_fields[] = {
@@ -61,6 +63,7 @@ static const struct field when_fields[] = {
 	{ .key = "returns", .kind = VALUE_NAME, .names = &names_errno },
 	{ .key = "refused", .kind = VALUE_NAME, .names = &names_errno }, /* a post that was: no completion may follow */
 	{ .key = "recovery", .kind = VALUE_ENUM, .values = recoveries },
+	{ .key = "payload", .kind = VALUE_ENUM, .values = payloads }, /* what lies where a request's bytes should be, or not */
 	{ .key = "queue", .kind = VALUE_ENUM, .values = sides },
 	{ .key = "at", .kind = VALUE_ENUM, .values = roles },
 	{ .key = "op", .kind = VALUE_NAMES, .names = &names_op },
@@ -74,6 +77,7 @@ static const struct field when_fields[] = {
 	{ .key = "set", .kind = VALUE_TEXTS }, /* attributes that a modify was given, all of them; as `with` */
 	{ .key = "lkey", .kind = VALUE_ENUM, .values = wrong_keys },
 	{ .key = "rkey", .kind = VALUE_ENUM, .values = wrong_keys },
+	{ .key = "to", .kind = VALUE_ENUM, .values = targets }, /* where in the peer's memory the access was */
 	{ .key = "retry_cnt", .kind = VALUE_INT },
 	{ .key = "rnr_retry", .kind = VALUE_INT },
 	{ .key = "peer", .kind = VALUE_NAMES, .names = &names_status }, /* how a request of the peer ended, or should have */
@@ -255,14 +259,15 @@ static void check_entry(struct reader *r, const struct ynode *n, const json_t *e
 		values++;
 	}
 	if (values != 1) {
-		complain(r, n, "spec, event, state, returns, refused or recovery",
+		complain(r, n, "spec, event, state, returns, refused, recovery or payload",
 			 "`when` names exactly one value that the specification wants, not %d", values);
 		return;
 	}
 	if (!device || !spec)
 		return;
 	if (words && !is_one_of(words, device))
-		complain(r, ynode_get(n, "device"), NULL, "`%s` is no end of a recovery", device);
+		complain(r, ynode_get(n, "device"), NULL, words == payloads ? "`%s` is no payload" : "`%s` is no end of a recovery",
+			 device);
 	else if (!words && strcmp(device, "none") && !name_find(names, device))
 		complain(r, ynode_get(n, "device"), "one name, or none", "`%s` is no %s", device, names->what);
 	else if (!strcmp(device, spec))

@@ -5,6 +5,7 @@
 
 #include "attr.h"
 #include "json.h"
+#include "plan.h"
 
 static bool is(const json_t *when, const char *key, const char *have)
 {
@@ -172,30 +173,69 @@ static bool posted_in(const struct model *m, const struct m_post *p, const json_
 	return is(when, "posted_in", state);
 }
 
+/* Does the access leave the window that it goes through? */
+static bool beyond_window(const struct model *m, const json_t *step)
+{
+	const json_t *mw = plan_find(m->plan, "mws", json_str(json_object_get(step, "to"), "mr"));
+	uint64_t last = json_u64(step, "mem_off", 0) + (json_u64(step, "count", 1) - 1) * json_u64(step, "stride", 0);
+
+	return mw && last + json_u64(step, "size", 0) > json_u64(mw, "bytes", 0);
+}
+
+static bool request_is(const struct model *m, const struct m_post *p, const json_t *when)
+{
+	const json_t *step = m->insts.v[p->inst].plan, *ops = json_object_get(when, "op");
+
+	if (json_array_size(ops) && !json_array_has(ops, p->op))
+		return false;
+	if (!is(when, "lkey", json_str(step, "lkey")) || !is(when, "rkey", json_str(step, "rkey")) || !posted_in(m, p, when))
+		return false;
+	return is(when, "to", beyond_window(m, step) ? "beyond_window" : NULL);
+}
+
+/* What is judged is a request's, or else follows from one that an end of the pair has posted in this life. */
+static bool request_fits(const struct model *m, const struct m_match *what, const json_t *when)
+{
+	static const char *const keys[] = { "op", "lkey", "rkey", "to", "posted_in" };
+	const struct m_qp *q = &m->qps.v[what->qp];
+	size_t peer = m_qp_find(m, q->peer, strlen(q->peer));
+	bool asked = false;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		asked |= json_object_get(when, keys[i]) != NULL;
+	if (!asked || what->post)
+		return !asked || request_is(m, what->post, when);
+	for (size_t i = 0; i < m->posts.n; i++) {
+		const struct m_post *p = &m->posts.v[i];
+		size_t qp = p->queue == M_NONE ? M_NONE : m->queues.v[p->queue].qp;
+
+		if (qp == M_NONE || (qp != what->qp && qp != peer) || p->rec > what->rec || p->life != m->qps.v[qp].life)
+			continue;
+		if (request_is(m, p, when))
+			return true;
+	}
+	return false;
+}
+
 bool m_profile_applies(const struct model *m, const json_t *entry, const struct m_match *what)
 {
-	const json_t *when = json_object_get(entry, "when"), *step = what->post ? m->insts.v[what->post->inst].plan : NULL;
-	const json_t *ops = json_object_get(when, "op");
+	const json_t *when = json_object_get(entry, "when");
 	const struct m_qp *q = what->qp != M_NONE ? &m->qps.v[what->qp] : NULL;
 
 	if (!q || !same(when, "spec", what->spec) || !same(when, "event", what->event) || !same(when, "state", what->state) ||
 	    !same(when, "returns", what->returns) || !same(when, "refused", what->refused) ||
-	    !same(when, "recovery", what->recovery))
+	    !same(when, "recovery", what->recovery) || !same(when, "payload", what->payload))
 		return false;
 	if (!is(when, "queue", what->recv ? "recv" : "send") || !is(when, "type", q->type) ||
 	    !is(when, "at", role_of(m, what->qp, what->life ? what->life : q->life)))
 		return false;
-	if (json_array_size(ops) && (!what->post || !json_array_has(ops, what->post->op)))
-		return false;
-	if (!path_mtu_is(m, what, when) || !posted_in(m, what->post, when) ||
+	if (!path_mtu_is(m, what, when) ||
 	    !m_profile_has_arguments(json_object_get(what->step, "set"), json_object_get(when, "set")))
 		return false;
 	if (!peer_saw(m, what, json_object_get(when, "peer")))
 		return false;
-	if (!is(when, "lkey", json_str(step, "lkey")) || !is(when, "rkey", json_str(step, "rkey")))
-		return false;
-	return fault_is(m, what, when) && psn_is(q, when) && attr_is(m, what->qp, when, "retry_cnt") &&
-	       attr_is(m, what->qp, when, "rnr_retry");
+	return request_fits(m, what, when) && fault_is(m, what, when) && psn_is(q, when) &&
+	       attr_is(m, what->qp, when, "retry_cnt") && attr_is(m, what->qp, when, "rnr_retry");
 }
 
 const json_t *m_profile_excuse(const struct model *m, const struct m_match *what, const char *device, bool *ret_seen)

@@ -132,6 +132,8 @@ static int window_request(struct case_run *r, const struct object *qp, const jso
 	const char *op = json_str(message, "op");
 	const struct object *mw = ctl_object_find(r, json_str(message, "mw"));
 
+	if (!op) /* a list: its members say */
+		return 0;
 	if (strcmp(op, "LOCAL_INV") == 0 || strcmp(op, "SEND_WITH_INV") == 0)
 		return invalidated_key(r, qp, message, req, e);
 	if (strcmp(op, "BIND_MW") != 0)
