@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "lateness.h"
 #include "units.h"
 
 /* Timers that are later than this say that the lanes asked too much of the machine: what went wrong then may be that. */
@@ -62,32 +63,21 @@ bool run_trouble_left(const json_t *troubles, struct error *e)
 	return false;
 }
 
-/* No lateness of a machine makes the first; the others follow where a late machine made something fail before them. */
-static const struct {
-	const char *check;
-	bool may_follow;
-} plain_checks[] = {
-	{ "kernel", false }, { "payload", false }, { "residue", false }, { "ledger", true }, { "cause-first", true },
-};
-
 static bool stands(const json_t *verdict)
 {
 	bool follows = false, other = false;
 	const json_t *finding;
-	size_t i, k;
+	size_t i;
 
 	json_array_foreach(json_object_get(verdict, "findings"), i, finding) {
+		enum lateness how = lateness_of(json_str(finding, "check") ?: "");
+
 		if (!json_has(finding, "severity", "fail"))
 			continue;
-		for (k = 0; k < sizeof(plain_checks) / sizeof(*plain_checks); k++)
-			if (json_has(finding, "check", plain_checks[k].check))
-				break;
-		if (k == sizeof(plain_checks) / sizeof(*plain_checks))
-			other = true;
-		else if (plain_checks[k].may_follow)
-			follows = true;
-		else
+		if (how == LATENESS_NEVER)
 			return true;
+		follows |= how == LATENESS_MAY_FOLLOW;
+		other |= how == LATENESS_MAY_MAKE;
 	}
 	return follows && !other;
 }

@@ -463,6 +463,7 @@ int verdict_judge(const json_t *plan, const json_t *records, bool torn, const st
 		if (!first_pass || checks[i].first_pass)
 			checks[i].check(&j);
 	excuse_without_wire(&j);
+	verdict_excuse_late(&j);
 	if (first_pass)
 		packets = verdict_found_packets(&j);
 	if (first_pass)

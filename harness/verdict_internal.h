@@ -92,6 +92,11 @@ bool verdict_is_first_pass(const json_t *plan);
 json_t *verdict_found_packets(struct judge *j);
 void verdict_check_first_pass(struct judge *j, const json_t *packets);
 
+/* Does a pattern of completions name this status? NULL names none. */
+bool verdict_pattern_has(const json_t *pattern, const char *status);
+/* After all checks: an unexpected end of the retries that the measured lateness may have made leaves the case open. */
+void verdict_excuse_late(struct judge *j);
+
 /* One line about a record, for people. */
 /* What a fault showed of itself, as people read it. */
 #define EVIDENCE_MAX 1024

@@ -6,7 +6,7 @@
 
 #include "json.h"
 
-static bool pattern_has(const json_t *pattern, const char *status)
+bool verdict_pattern_has(const json_t *pattern, const char *status)
 {
 	const json_t *e;
 	size_t i;
@@ -38,7 +38,7 @@ static bool allow_comp(const struct judge *j, size_t inst, const json_t *x, cons
 	const struct m_post *p = m_comp_post(j->m, c);
 	const char *of = json_str(x, "of");
 
-	if (!pattern_has(json_object_get(x, c->recv ? "recv_wc" : "wc"), c->status))
+	if (!verdict_pattern_has(json_object_get(x, c->recv ? "recv_wc" : "wc"), c->status))
 		return false;
 	if (of)
 		return !strcmp(of, *c->traffic ? c->traffic : p ? p->as : "");
