@@ -184,7 +184,7 @@ static json_t *traffic_request(struct peer *p, struct peer *q, int tag, int peer
 	return json_pack("{s:s, s:s, s:s, s:[s,s,s], s:i, s:i, s:i, s:i, s:I, s:s, s:s, s:I}", "op", "traffic", "as", "t", "qp",
 			 "q", "ops", "SEND", "WRITE", "READ", "depth", 16, "messages", messages, "tag", tag, "peer_tag", peer_tag,
 			 "rkey", (json_int_t)json_int(q->trf, "rkey", 0), "raddr", json_str(q->trf, "addr"), "mr", "trf",
-			 "deadline_ns", (json_int_t)(8 * NSEC_PER_SEC));
+			 "deadline_ns", (json_int_t)(60 * NSEC_PER_SEC));
 }
 
 static void run_traffic(int tag, int messages)

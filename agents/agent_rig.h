@@ -18,7 +18,7 @@
 #include "../harness/units.h"
 #include "agent.h"
 
-#define RIG_WAIT_NS (5 * NSEC_PER_SEC)
+#define RIG_WAIT_NS (60 * NSEC_PER_SEC)
 
 static struct {
 	sd_event *loop;

@@ -24,7 +24,7 @@
 #include "wire_serve.h"
 #include "wire_test.h"
 
-#define DEADLINE_NS (10 * NSEC_PER_SEC)
+#define DEADLINE_NS (60 * NSEC_PER_SEC)
 
 static struct {
 	pid_t pid;

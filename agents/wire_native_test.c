@@ -105,13 +105,38 @@ static void test_untouched(void)
 	ends[1]->ops->close(ends[1]);
 }
 
+/* What came of five packets whose first is late by 20 ms and whose third is lost, however late this machine is besides. */
+static void late_and_lost(struct wire_link *a, struct wire_link *b)
+{
+	struct wire_buf buf;
+	uint8_t frame[FRAME_MAX];
+	char plain[8] = "";
+	uint64_t began_ns = now_ns(), late_ns = 0;
+	size_t n = 0;
+
+	for (int psn = 0; psn < 5; psn++) {
+		struct iovec iov = { .iov_base = frame, .iov_len = test_packet(0, "RC_SEND_ONLY", psn, 0, 64, frame) };
+
+		a->ops->send(a, &iov, 1);
+	}
+	for (size_t i = 0; i < 4 && receive_one(b, &buf, now_ns() + DEADLINE_NS); i++) {
+		struct packet p;
+
+		packet_decode(buf.data, buf.len, &p);
+		if (packet_psn_diff(p.psn, START_A) == 0)
+			late_ns = now_ns() - began_ns;
+		else
+			plain[n++] = (char)('0' + packet_psn_diff(p.psn, START_A));
+	}
+	ROW_ASSERT(!strcmp(plain, "134"), "%s: %s", test_variant->name, plain);
+	ROW_ASSERT(late_ns >= 20 * NSEC_PER_MSEC, "%s: after %llu ns", test_variant->name, (unsigned long long)late_ns);
+}
+
 /* Rules on the running process: the 3rd request is lost, the first is late; records and reports say so. */
 static void rules_on(unsigned life)
 {
 	struct wire_link *a = NULL, *b = NULL;
-	struct wire_buf buf;
-	uint8_t frame[FRAME_MAX];
-	char seen[8] = "", request[512], addr[2][INET6_ADDRSTRLEN];
+	char request[512], addr[2][INET6_ADDRSTRLEN];
 	size_t before = json_array_size(wire.records);
 
 	MUST(wire_link_packet_open("va", 0, 0, &a, NULL) == 0 && wire_link_packet_open("vb", 0, 0, &b, NULL) == 0);
@@ -125,23 +150,7 @@ static void rules_on(unsigned life)
 	CU_ASSERT(ask_rc("\"op\":\"rule\",\"as\":\"lost\",\"action\":\"drop\",\"match\":{\"from\":\"p.a\",\"psn\":2}") == 0);
 	CU_ASSERT(ask_rc("\"op\":\"rule\",\"as\":\"late\",\"action\":\"delay\",\"by\":\"20ms\",\"match\":{\"from\":\"p.a\",\"psn\":"
 			 "0}") == 0);
-	for (int psn = 0; psn < 5; psn++) {
-		struct iovec iov = { .iov_base = frame, .iov_len = test_packet(0, "RC_SEND_ONLY", psn, 0, 64, frame) };
-
-		a->ops->send(a, &iov, 1);
-	}
-	uint64_t began_ns = now_ns();
-
-	for (size_t i = 0; i < 4 && receive_one(b, &buf, now_ns() + DEADLINE_NS); i++) {
-		struct packet p;
-
-		packet_decode(buf.data, buf.len, &p);
-		seen[i] = (char)('0' + packet_psn_diff(p.psn, START_A));
-	}
-	uint64_t took_ns = now_ns() - began_ns;
-
-	ROW_ASSERT(!strcmp(seen, "1340"), "%s: %s", test_variant->name, seen);
-	ROW_ASSERT(took_ns > 15 * NSEC_PER_MSEC && took_ns < 500 * NSEC_PER_MSEC, "%llu ns", (unsigned long long)took_ns);
+	late_and_lost(a, b);
 	json_t *reply = ask("\"op\":\"clear\",\"as\":\"lost\"");
 
 	CU_ASSERT(json_integer_value(json_object_get(json_object_get(reply, "rule"), "hits")) == 1);
@@ -475,6 +484,13 @@ static void test_tcp(void)
 	ROW_ASSERT(server == 0, "the server ended with %d", server);
 }
 
+static json_int_t figure(const json_t *direction, const char *key)
+{
+	return json_integer_value(json_object_get(direction, key));
+}
+
+/* Nothing is missing: what could not be sent is counted as lost. The ends of the TCP connection go with their namespaces, and what
+ * comes for them then is that; so it may be none or some. */
 static void test_leave(void)
 {
 	unsigned id = tell("\"op\":\"release\"");
@@ -489,10 +505,11 @@ static void test_leave(void)
 	for (size_t i = 0; i < 2; i++) {
 		const json_t *d = json_array_get(json_object_get(reply, "directions"), i);
 
-		CU_ASSERT(json_integer_value(json_object_get(d, "in")) > 5000 &&
-			  json_integer_value(json_object_get(d, "icrc_bad")) == 0);
-		CU_ASSERT(json_integer_value(json_object_get(d, "ring_dropped")) == 0 &&
-			  json_integer_value(json_object_get(d, "lost")) == 0);
+		CU_ASSERT(figure(d, "in") > 5000 && figure(d, "icrc_bad") == 0);
+		ROW_ASSERT(figure(d, "in") + figure(d, "invented") ==
+				   figure(d, "out") + figure(d, "eaten") + figure(d, "kept") + figure(d, "lost"),
+			   "direction %zu: %lld in, %lld out, %lld lost", i, figure(d, "in"), figure(d, "out"), figure(d, "lost"));
+		ROW_ASSERT(figure(d, "ring_dropped") == 0, "direction %zu: %lld found no room", i, figure(d, "ring_dropped"));
 	}
 	json_decref(reply);
 	CU_ASSERT(end_wire() == 0);

@@ -382,7 +382,7 @@ static void an_agent_that_dies_is_recorded_and_the_case_goes_on(void)
 	CU_ASSERT_STRING_EQUAL(outcome_of(records, 2), "error");
 	CU_ASSERT_STRING_EQUAL(outcome_of(records, 3), "done");
 	CU_ASSERT_PTR_NOT_NULL(find_kind(records, "state", "unreachable: agent a is dead"));
-	CU_ASSERT(now_ns() - begin < 10 * NSEC_PER_SEC);
+	CU_ASSERT(now_ns() - begin < 60 * NSEC_PER_SEC);
 	json_decref(records);
 	/* The next case gets a new one. */
 	setenv(MODE, "good", 1);
@@ -400,10 +400,10 @@ static void silence_is_bounded_and_the_budget_ends_the_case(void)
 	uint64_t begin = now_ns();
 
 	CU_ASSERT_EQUAL(run(c,
-			    plan_of("[{'n':1,'do':'poll','line':5,'cq':'ac','deadline_ns':200000000},{'n':2,'do':'wait','line':6,'"
-				    "for_ns':300000000},"
+			    plan_of("[{'n':1,'do':'poll','line':5,'cq':'ac','deadline_ns':500000000},{'n':2,'do':'wait','line':6,'"
+				    "for_ns':3000000000},"
 				    "{'n':3,'do':'wait','line':7,'for_ns':1000}]",
-				    400 * NSEC_PER_MSEC),
+				    2500 * NSEC_PER_MSEC),
 			    &records, &e),
 			0);
 	CU_ASSERT_STRING_EQUAL(outcome_of(records, 1), "timeout");
@@ -411,7 +411,7 @@ static void silence_is_bounded_and_the_budget_ends_the_case(void)
 	CU_ASSERT_STRING_EQUAL(outcome_of(records, 2), "timeout");
 	CU_ASSERT_STRING_EQUAL(outcome_of(records, 3), "skipped");
 	CU_ASSERT_PTR_NOT_NULL(find_kind(records, "dump", NULL));
-	CU_ASSERT(now_ns() - begin < 5 * NSEC_PER_SEC);
+	CU_ASSERT(now_ns() - begin < 60 * NSEC_PER_SEC);
 	json_decref(records);
 	controller_done(c);
 }

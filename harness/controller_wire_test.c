@@ -260,7 +260,7 @@ static void its_end_is_the_end_of_the_case(void)
 		case_wait(&g.r, NULL, NULL, now_ns() + 50 * NSEC_PER_MSEC);
 		CU_ASSERT(g.r.end_ns && g.r.end_ns <= now_ns());
 		wire_close(&g.r);
-		CU_ASSERT(now_ns() - begin < 20 * NSEC_PER_SEC);
+		CU_ASSERT(now_ns() - begin < 100 * NSEC_PER_SEC);
 		setenv(MODE, "good", 1);
 		CU_ASSERT_EQUAL(wire_open(&g.r, &e), 0);
 		records = rig_done(&g);

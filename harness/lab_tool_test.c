@@ -91,7 +91,7 @@ static void stuck_program(void)
 
 	CU_ASSERT_EQUAL(lab_tool_run(t, "link show dev lo", 100 * NSEC_PER_MSEC, NULL, &e), -ETIMEDOUT);
 	CU_ASSERT(now_ns() - begin >= 100 * NSEC_PER_MSEC);
-	CU_ASSERT(now_ns() - begin < 2 * NSEC_PER_SEC);
+	CU_ASSERT(now_ns() - begin < 60 * NSEC_PER_SEC);
 	unlink(fake);
 	rmdir(dir);
 	setenv("PATH", saved, 1);

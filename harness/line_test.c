@@ -76,7 +76,7 @@ static bool has_json(void *user)
 
 static int run(sd_event *loop, bool (*done)(void *), struct seen *s)
 {
-	return loop_wait(loop, done, s, now_ns() + 5 * NSEC_PER_SEC);
+	return loop_wait(loop, done, s, now_ns() + 60 * NSEC_PER_SEC);
 }
 
 struct fixture {
@@ -314,17 +314,25 @@ static bool never(void *user)
 
 static void test_wait_deadline(void)
 {
-	uint64_t before = now_ns(), took;
+	uint64_t shortest = UINT64_MAX, before = 0;
 	unsigned asked = 0;
 	sd_event *loop = NULL;
 
 	CU_ASSERT_FATAL(sd_event_new(&loop) >= 0);
-	CU_ASSERT_EQUAL(loop_wait(loop, never, &asked, before + 5 * NSEC_PER_MSEC), -ETIMEDOUT);
-	took = now_ns() - before;
-	CU_ASSERT(took >= 5 * NSEC_PER_MSEC);
-	CU_ASSERT(took < 200 * NSEC_PER_MSEC); /* sd-event's default accuracy would make it up to 255 */
+	for (int i = 0; i < 20; i++) {
+		before = now_ns();
+		CU_ASSERT_EQUAL(loop_wait(loop, never, &asked, before + 5 * NSEC_PER_MSEC), -ETIMEDOUT);
+		uint64_t took = now_ns() - before;
+
+		CU_ASSERT(took >= 5 * NSEC_PER_MSEC);
+		/* The first may happen to end where sd-event likes to wake. */
+		if (i > 0 && took < shortest)
+			shortest = took;
+	}
+	/* With sd-event's default accuracy all but the first take 250 ms; how late a busy machine is differs. */
+	CU_ASSERT(shortest < 200 * NSEC_PER_MSEC);
 	CU_ASSERT_EQUAL(loop_wait(loop, never, &asked, before), -ETIMEDOUT);
-	CU_ASSERT(asked >= 3);
+	CU_ASSERT(asked >= 22);
 	sd_event_unref(loop);
 }
 
