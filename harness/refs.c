@@ -84,7 +84,7 @@ static int read_table(struct refs *r, enum ref_table t, const char *text, struct
 	list = tree.root && tree.root->kind == YNODE_MAP ? ynode_get(tree.root, tables[t].key) : NULL;
 	if (!list || list->kind != YNODE_LIST)
 		rc = wrong(tree.root, t, e, "a list of rows is wanted");
-	for (size_t i = 0; !rc && i < list->n; i++)
+	for (size_t i = 0; !rc && list && i < list->n; i++)
 		rc = read_row(r, t, list->kids[i], e);
 	ytree_release(&tree);
 	return rc;

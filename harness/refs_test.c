@@ -104,7 +104,7 @@ static void test_own(void)
 	const json_t *row;
 	size_t i;
 
-	CU_ASSERT_FATAL(r != NULL);
+	MUST(r != NULL);
 	CU_ASSERT(json_array_size(r->rows[REF_DEMANDS]) >= 232);
 	CU_ASSERT(json_array_size(r->rows[REF_SEEDS]) >= 100);
 	for (int t = 0; t < NUM_REF_TABLES; t++)
