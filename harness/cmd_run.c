@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <wordexp.h>
 
+#include "capability.h"
 #include "executor_lane.h"
 #include "json.h"
 #include "log.h"
@@ -32,6 +33,7 @@ enum key {
 	KEY_RERUN_FAILED,
 	KEY_DEADLINE,
 	KEY_SELECT,
+	KEY_REQUIRE,
 	KEY_FAIL_FAST,
 	KEY_OUT,
 	KEY_LAUNCH,
@@ -66,6 +68,8 @@ static const struct argp_option options[] = {
 	{ "fail-fast", KEY_FAIL_FAST, NULL, 0, "stop after the first case that does not pass", 2 },
 	{ NULL, 0, NULL, 0, "How it is judged and told:", 3 },
 	{ "strict", KEY_STRICT, NULL, 0, "documented deviations of the device are failures", 3 },
+	{ "require", KEY_REQUIRE, "CAP", 0,
+	  "a case that is skipped for want of this capability (list capabilities) fails; may be repeated", 3 },
 	{ "provider", KEY_PROVIDER, "NAME", 0, "whose profile of deviations applies (default: rxe; none: no deviation is excused)",
 	  3 },
 	{ "out", KEY_OUT, "DIR", 0, "where run folders are made (default: runs)", 3 },
@@ -78,7 +82,7 @@ static const struct argp_option options[] = {
 
 struct input {
 	struct run_options o;
-	const char **paths, **set, **select;
+	const char **paths, **set, **select, **require;
 	size_t n_set;
 	wordexp_t launch;
 	json_t *command;
@@ -215,6 +219,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_SELECT:
 		in->select = append(in->select, o->n_select++, arg);
 		break;
+	case KEY_REQUIRE:
+		if (!capability_find(arg))
+			argp_error(state, "--require: there is no capability '%s' (list capabilities)", arg);
+		in->require = append(in->require, o->n_require++, arg);
+		break;
 	case KEY_SET:
 		in->set = append(in->set, in->n_set++, arg);
 		break;
@@ -332,6 +341,8 @@ static char *repeat_command(const struct input *in, const char *launch)
 	put_option(out, "--provider", strcmp(o->provider, "rxe") ? o->provider : NULL);
 	for (size_t i = 0; i < in->n_set; i++)
 		put_option(out, "--set", in->set[i]);
+	for (size_t i = 0; i < o->n_require; i++)
+		put_option(out, "--require", in->require[i]);
 	if (o->strict)
 		fputs(" --strict", out);
 	fclose(out);
@@ -372,6 +383,7 @@ int cmd_run(int argc, char **argv)
 	in.o.paths = in.paths;
 	in.o.set = in.set;
 	in.o.select = in.select;
+	in.o.require = in.require;
 	in.o.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
 	in.repeat = repeat_command(&in, launch);
 	in.o.command = in.command;
@@ -396,5 +408,6 @@ int cmd_run(int argc, char **argv)
 	free(in.paths);
 	free(in.set);
 	free(in.select);
+	free(in.require);
 	return status;
 }

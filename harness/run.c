@@ -75,7 +75,14 @@ static void settle(struct run *r, struct run_case *c, const json_t *verdict, con
 {
 	struct error e = { "" };
 	uint64_t ns = json_u64(verdict, "duration_ns", 0);
+	json_t *failed = run_require(r->o, c->plan, verdict);
 
+	if (failed) {
+		if (run_folder_verdict(&r->folder, c, failed, &e))
+			note_broken(r, -EIO, &e);
+		verdict = failed;
+		r->stopped_early |= r->o->fail_fast;
+	}
 	c->judged = true;
 	if (end->boot)
 		durations_note(r->durations, c->id, end->dur_ns);
@@ -83,6 +90,7 @@ static void settle(struct run *r, struct run_case *c, const json_t *verdict, con
 			      "headline", text_or(verdict, "headline", ""), "seen", text_or(verdict, "seen", ""), "duration_ns",
 			      (json_int_t)(ns ? ns : end->dur_ns), "boot", end->boot, "lane", end->lane);
 	r->counts[verdict_of(verdict)]++;
+	json_decref(failed);
 	if (!c->result)
 		return;
 	if (c->again)
@@ -96,10 +104,8 @@ static void settle_unrun(struct run *r, struct run_case *c, enum verdict v, cons
 {
 	json_t *verdict = run_verdict_unrun(c->plan, v, why);
 	struct error e = { "" };
-	char path[4096];
 
-	snprintf(path, sizeof(path), "%s/%s/verdict.json", r->folder.dir, c->dir);
-	if (json_save(path, verdict, &e))
+	if (run_folder_verdict(&r->folder, c, verdict, &e))
 		note_broken(r, -EIO, &e);
 	settle(r, c, verdict, &(struct executor_end){ 0 });
 	json_decref(verdict);

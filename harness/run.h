@@ -83,6 +83,8 @@ struct run_folder {
 int run_folder_open(const char *out, struct run_folder *ret, struct error *e);
 /* cases/<case>/ with scenario.yaml, profile.yaml (profile may be NULL) and plan.json. */
 int run_folder_add(struct run_folder *f, const struct run_case *c, const char *profile, struct error *e);
+/* Writes a case's verdict.json. */
+int run_folder_verdict(const struct run_folder *f, const struct run_case *c, const json_t *verdict, struct error *e);
 /* Writes run.json as it stands. */
 int run_folder_save(struct run_folder *f, struct error *e);
 /* Appends a line to results.jsonl, at once on disk. */
@@ -150,6 +152,8 @@ struct run_options {
 	const char *const *set; /* NULL-terminated */
 	const char *const *select;
 	size_t n_select;
+	const char *const *require; /* capabilities without which a skip is a failure */
+	size_t n_require;
 	const char *const *launch; /* NULL-terminated, or NULL */
 	const char *out;
 	const char *provider; /* "rxe" */
@@ -165,6 +169,9 @@ struct run_options {
 	const struct executor_ops *executor;
 	int (*judge)(const char *case_dir, const char *kernel, bool strict, json_t **ret_verdict, struct error *e);
 };
+
+/* The failure that a skip is for want of a capability of o->require (run_require.c): a new verdict; NULL: this is none. */
+json_t *run_require(const struct run_options *o, const json_t *plan, const json_t *verdict);
 
 /* Where, on how many lanes, and whether some case has the wire between its devices (run_choose.c). */
 int run_choose_executor(const struct run_options *o, const struct executor_ops **ret, struct error *e);

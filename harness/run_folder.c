@@ -210,6 +210,14 @@ int run_folder_add(struct run_folder *f, const struct run_case *c, const char *p
 	return 0;
 }
 
+int run_folder_verdict(const struct run_folder *f, const struct run_case *c, const json_t *verdict, struct error *e)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s/verdict.json", f->dir, c->dir);
+	return json_save(path, verdict, e);
+}
+
 int run_folder_save(struct run_folder *f, struct error *e)
 {
 	char path[4096];

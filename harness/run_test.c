@@ -41,6 +41,68 @@ static void test_exit_status(void)
 	}
 }
 
+/* A skip for want of what is required fails; others stay skips. */
+static void test_required(void)
+{
+	static const struct {
+		const char *require;
+		int status;
+		const char *results;
+	} rows[] = {
+		{ "srq", 0, "t/a-wired=skip t/b-new=skip t/c-pass=pass" },
+		{ "xrc", EXIT_FAILED, "t/a-wired=fail t/b-new=skip t/c-pass=pass" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct run_options o = { .require = &rows[i].require, .n_require = 1 };
+		int status;
+
+		setup();
+		put("a-wired", wired);
+		put("b-new", needs_new);
+		put("c-pass", good);
+		status = run_with(&o);
+		ROW_ASSERT(status == rows[i].status, "%s: exit status %d, expected %d", rows[i].results, status, rows[i].status);
+		check_results(rows[i].results, rows[i].results);
+		teardown();
+	}
+}
+
+/* Whoever found that it is not there: plan, runner or controller. */
+static void test_required_by_reason(void)
+{
+	static const struct {
+		const char *verdict, *reason, *plan;
+		bool fails;
+	} rows[] = {
+		{ "skip", "needs ud, which the device does not have", "{}", true },
+		{ "skip", "fault ah_destroyed needs ud: this build's agents make none", "{}", true },
+		{ "skip", "needs udx, which nothing here provides", "{}", false },
+		{ "skip", "needs srq, which the device does not have", "{\"requires\":[\"ud\",\"srq\"]}", false },
+		{ "skip", "the run was stopped", "{\"requires\":[\"ud\"]}", false },
+		{ "fail", "needs ud, which the device does not have", "{}", false },
+		{ "pass", "", "{\"requires\":[\"ud\"]}", false },
+	};
+	static const char *const require[] = { "ud" };
+	const struct run_options o = { .require = require, .n_require = 1 };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		json_t *plan = json_loads(rows[i].plan, 0, NULL), *failed;
+		json_t *verdict = json_pack("{s:s,s:s,s:[]}", "verdict", rows[i].verdict, "headline", rows[i].reason, "findings");
+
+		failed = run_require(&o, plan, verdict);
+		ROW_ASSERT(!!failed == rows[i].fails, "%s: %s", rows[i].verdict, rows[i].reason);
+		if (failed) {
+			CU_ASSERT_STRING_EQUAL(json_str(failed, "verdict"), "fail");
+			CU_ASSERT_PTR_NOT_NULL(strstr(json_str(failed, "headline"), rows[i].reason));
+			CU_ASSERT_EQUAL(json_array_size(json_object_get(failed, "findings")), 1);
+		}
+		json_decref(failed);
+		json_decref(verdict);
+		json_decref(plan);
+	}
+}
+
 static void test_nothing_to_run(void)
 {
 	const char *globs[] = { "nothing/like/it" }, *quick[] = { "qui*" };
@@ -220,6 +282,8 @@ static void test_case_dir(void)
 }
 
 static const struct test_case cases[] = {
+	{ "a skip for want of what is required", test_required },
+	{ "whoever found that it is not there", test_required_by_reason },
 	{ "exit status and order", test_exit_status },
 	{ "nothing to run", test_nothing_to_run },
 	{ "faulty files", test_faulty_files },
