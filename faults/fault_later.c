@@ -49,7 +49,6 @@ static const struct fault_param srq_params[] = {
 static const char *const link_faults[] = { "link-faults", NULL };
 static const char *const attribute_faults[] = { "attribute-faults", NULL };
 static const char *const process_faults[] = { "process-faults", NULL };
-static const char *const ud_needs[] = { "ud", NULL };
 
 #define LATER(id, n, text, lay, bl, par, need, found)                                                                              \
 	const struct fault_ops id = { .name = n,                                                                                   \
@@ -65,8 +64,6 @@ LATER(fault_address_moved, "address_moved", "an end's address moves to another G
       link_faults, fault_detect_silent);
 LATER(fault_agent_restarted, "agent_restarted", "an agent is killed and started again at once", FAULT_PROCESS, FAULT_BLAST_PAIR,
       agent_only, process_faults, fault_detect_silent);
-LATER(fault_ah_destroyed, "ah_destroyed", "an address handle goes away under posted sends", FAULT_VERBS, FAULT_BLAST_PAIR, end_only,
-      ud_needs, fault_detect_local);
 LATER(fault_controller_killed, "controller_killed", "the controller is killed in the middle of a case", FAULT_PROCESS,
       FAULT_BLAST_LINK, no_params, process_faults, fault_detect_none);
 LATER(fault_cq_swapped, "cq_swapped", "a QP's queues complete into each other's CQ", FAULT_VERBS, FAULT_BLAST_PAIR, end_only,

@@ -248,6 +248,7 @@ static void states_and_destruction_are_proven_by_the_answer(void)
 		{ "qp_reset", "{'queried':{'state':'RESET'}}", "{'queried':{'state':'ERR'}}" },
 		{ "qp_destroyed", "{'life':1}", NULL },
 		{ "mr_deregistered", "{'life':1}", NULL },
+		{ "ah_destroyed", "{'send':{'in_flight':2}}", "{'send':{'in_flight':0}}" },
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

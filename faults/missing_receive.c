@@ -3,6 +3,10 @@
 #include "fault_common.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "../harness/json.h"
+#include "../harness/plan.h"
 
 static const struct fault_param params[] = {
 	{ .name = "at", .type = FAULT_PARAM_ENDS, .required = true, .help = "the ends whose receives are kept back" },
@@ -26,6 +30,7 @@ static int inject(struct fault *f, struct error *e)
 		snprintf(queue, sizeof queue, "%s.send", peer);
 		fault_counters_keep(f, fault_agent(f, peer));
 		fault_wc_keep(f, queue, "RNR_RETRY_EXC_ERR");
+		fault_wc_keep(f, queue, "SUCCESS");
 	}
 	return 0;
 }
@@ -44,9 +49,17 @@ static int clear(struct fault *f, struct error *e)
 	return rc;
 }
 
+/* Of what is neither acknowledged nor refused: what was sent towards an end that has had no receive since the beginning. */
+static int64_t unanswered(struct fault *f, const char *peer, const char *queue)
+{
+	const char *type = json_str(plan_qp(f->env->plan(f->env->ctl), peer), "type");
+
+	return type && (strcmp(type, "UC") == 0 || strcmp(type, "UD") == 0) ? fault_wc_rise(f, queue, "SUCCESS") : 0;
+}
+
 static int prove(struct fault *f, json_t **ret, struct error *e)
 {
-	int64_t refused = 0, gave_up = 0;
+	int64_t refused = 0, gave_up = 0, dropped = 0;
 
 	(void)e;
 	for (size_t i = 0; i < fault_names_n(f, "at"); i++) {
@@ -59,9 +72,12 @@ static int prove(struct fault *f, json_t **ret, struct error *e)
 		snprintf(queue, sizeof queue, "%s.send", peer);
 		refused += fault_counters_rise(f, fault_agent(f, peer), requester_counters);
 		gave_up += fault_wc_rise(f, queue, "RNR_RETRY_EXC_ERR");
+		dropped += unanswered(f, peer, queue);
 	}
 	*ret = json_pack("{s:I,s:I}", "rnr_counters", (json_int_t)refused, "rnr_retry_exc_err", (json_int_t)gave_up);
-	return refused > 0 || gave_up > 0;
+	if (dropped)
+		json_object_set_new(*ret, "sent_unanswered", json_integer(dropped));
+	return refused > 0 || gave_up > 0 || dropped > 0;
 }
 
 const struct fault_ops fault_missing_receive = {
@@ -70,7 +86,9 @@ const struct fault_ops fault_missing_receive = {
 	.layer = FAULT_VERBS,
 	.blast = FAULT_BLAST_PAIR,
 	.params = params,
-	.proof = "a device counted a receiver-not-ready NAK, or a sender gave up with RNR_RETRY_EXC_ERR",
+	.proof = "a device counted a receiver-not-ready NAK, or a sender gave up with RNR_RETRY_EXC_ERR; on UC and UD: a message "
+		 "was "
+		 "sent towards the end that has none",
 	.detection = fault_detect_rnr,
 	.inject = inject,
 	.clear = clear,
