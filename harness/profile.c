@@ -48,6 +48,8 @@ static const char *const roles[] = { "requester", "responder", NULL };
 static const char *const detections[] = { "local", "nak", "seq-nak", "rnr", "silent", "none", NULL };
 static const char *const psn_halves[] = { "lower", "upper", NULL };
 static const char *const mtus[] = { "same", "differs", NULL };
+static const char *const receives[] = { "short", "long", NULL };
+static const char *const qkeys[] = { "wrong", "own", NULL };
 static const char *const wrong_keys[] = { "wrong", "old", NULL };
 static const char *const payloads[] = { "intact", "absent", "partial", "stale", NULL };
 static const char *const targets[] = { "beyond_window", NULL };
@@ -81,6 +83,9 @@ static const struct field when_fields[] = {
 	{ .key = "retry_cnt", .kind = VALUE_INT },
 	{ .key = "rnr_retry", .kind = VALUE_INT },
 	{ .key = "peer", .kind = VALUE_NAMES, .names = &names_status }, /* how a request of the peer ended, or should have */
+	{ .key = "own", .kind = VALUE_NAMES, .names = &names_status },  /* the same of a request of its own */
+	{ .key = "receive", .kind = VALUE_ENUM, .values = receives },   /* beside the longest message of the peer */
+	{ .key = "peer_qkey", .kind = VALUE_ENUM, .values = qkeys },    /* of the peer's newest request */
 	{ .key = NULL },
 };
 static const struct field kernel_fields[] = {

@@ -84,23 +84,65 @@ bool m_profile_has_arguments(const json_t *args, const json_t *with)
 	return true;
 }
 
-/* A request of the peer ended with one of these, or would have if an entry had not excused it. */
-static bool peer_saw(const struct model *m, const struct m_match *what, const json_t *statuses)
+static size_t peer_of(const struct model *m, size_t qp)
+{
+	return m_qp_find(m, m->qps.v[qp].peer, strlen(m->qps.v[qp].peer));
+}
+
+/* A request of this QP ended with one of these, or would have if an entry had not excused it. */
+static bool saw(const struct model *m, const struct m_match *what, size_t of, const json_t *statuses)
 {
 	const struct m_qp *q = &m->qps.v[what->qp];
-	size_t peer = m_qp_find(m, q->peer, strlen(q->peer));
 	bool present = !what->life || what->life == q->life;
 
-	for (size_t i = 0; statuses && peer != M_NONE && i < m->comps.n; i++) {
+	for (size_t i = 0; statuses && of != M_NONE && i < m->comps.n; i++) {
 		const struct m_comp *c = &m->comps.v[i];
 		const char *spec = json_str(json_object_get(c->deviation, "when"), "spec");
 
-		if (c->qp != peer || c->recv || c->rec > what->rec || (present && c->qp_life != m->qps.v[peer].life))
+		if (c->qp != of || c->recv || c->rec > what->rec || (present && c->qp_life != m->qps.v[of].life))
 			continue;
 		if (json_array_has(statuses, c->status) || (spec && json_array_has(statuses, spec)))
 			return true;
 	}
 	return !statuses;
+}
+
+static bool is_post_of(const struct model *m, const struct m_post *p, size_t qp, bool send)
+{
+	return p->queue != M_NONE && m->queues.v[p->queue].qp == qp && m->queues.v[p->queue].send == send && p->accepted;
+}
+
+/* Some message of the peer is longer than the shortest receive that was posted for it. */
+static bool receive_is_short(const struct model *m, const struct m_match *what, const json_t *when)
+{
+	uint64_t shortest = UINT64_MAX, longest = 0, head = (uint64_t)json_int(m->qps.v[what->qp].plan, "head_bytes", 0);
+	size_t peer = peer_of(m, what->qp);
+
+	if (!json_str(when, "receive"))
+		return true;
+	for (size_t i = 0; i < m->posts.n; i++) {
+		const struct m_post *p = &m->posts.v[i];
+
+		if (is_post_of(m, p, what->qp, false) && p->size < shortest)
+			shortest = p->size;
+		if (is_post_of(m, p, peer, true) && !strncmp(p->op, "SEND", 4) && p->size > longest)
+			longest = p->size;
+	}
+	return is(when, "receive", longest + head > shortest ? "short" : "long");
+}
+
+/* The Q_Key that the peer's newest request was given. */
+static bool peer_qkey_is(const struct model *m, const struct m_match *what, const json_t *when)
+{
+	size_t peer = peer_of(m, what->qp);
+	const char *qkey = NULL;
+
+	if (!json_str(when, "peer_qkey"))
+		return true;
+	for (size_t i = 0; i < m->posts.n; i++)
+		if (is_post_of(m, &m->posts.v[i], peer, true) && m->posts.v[i].rec <= what->rec)
+			qkey = json_str(m->insts.v[m->posts.v[i].inst].plan, "qkey");
+	return is(when, "peer_qkey", qkey);
 }
 
 static bool any_fault_reaches(const struct model *m, const struct m_match *what)
@@ -232,7 +274,9 @@ bool m_profile_applies(const struct model *m, const json_t *entry, const struct 
 	if (!path_mtu_is(m, what, when) ||
 	    !m_profile_has_arguments(json_object_get(what->step, "set"), json_object_get(when, "set")))
 		return false;
-	if (!peer_saw(m, what, json_object_get(when, "peer")))
+	if (!saw(m, what, peer_of(m, what->qp), json_object_get(when, "peer")) ||
+	    !saw(m, what, what->qp, json_object_get(when, "own")) || !receive_is_short(m, what, when) ||
+	    !peer_qkey_is(m, what, when))
 		return false;
 	return request_fits(m, what, when) && fault_is(m, what, when) && psn_is(q, when) &&
 	       attr_is(m, what->qp, when, "retry_cnt") && attr_is(m, what->qp, when, "rnr_retry");
