@@ -91,6 +91,8 @@ void op_pd_create(struct agent *a, struct request *r);
 void op_mr_create(struct agent *a, struct request *r);
 void op_ah_create(struct agent *a, struct request *r);
 void op_mw_create(struct agent *a, struct request *r);
+void op_group_attach(struct agent *a, struct request *r);
+void op_group_detach(struct agent *a, struct request *r);
 void op_mem_replace(struct agent *a, struct request *r);
 void op_cq_create(struct agent *a, struct request *r);
 void op_cq_hold(struct agent *a, struct request *r);

@@ -175,6 +175,26 @@ static void test_runs(void)
 	tear_down();
 }
 
+static int group(const char *op, const char *gid)
+{
+	return rig_rc("{s:s, s:s, s:s}", "op", op, "qp", "p.a", "group", gid);
+}
+
+/* What is released holds no membership; what leaves a group twice is told so. */
+static void test_groups(void)
+{
+	set_up();
+	CU_ASSERT_EQUAL(group("group_attach", "nowhere"), -EINVAL);
+	CU_ASSERT_EQUAL(group("group_attach", "fe80::1"), -EINVAL);
+	CU_ASSERT_EQUAL(group("group_attach", "ff02::1"), 0);
+	CU_ASSERT_EQUAL(group("group_attach", "ff02::2"), 0);
+	CU_ASSERT_EQUAL(fake.attached, 2);
+	CU_ASSERT_EQUAL(group("group_detach", "ff02::1"), 0);
+	CU_ASSERT_EQUAL(fake.attached, 1);
+	tear_down();
+	CU_ASSERT_EQUAL(fake.attached, 0);
+}
+
 /* A connected QP's requests and receives are as ever. */
 static void test_connected(void)
 {
@@ -196,6 +216,7 @@ static const struct test_case cases[] = {
 	{ "a handle that is gone", test_handle_that_is_gone },
 	{ "what came with a message", test_what_came },
 	{ "runs of messages that are alike", test_runs },
+	{ "groups", test_groups },
 	{ "connected QPs", test_connected },
 };
 

@@ -8,6 +8,7 @@
 #include "cm.h"
 #include "cq.h"
 #include "events.h"
+#include "group.h"
 #include "verbs_thread.h"
 
 /* libibverbs returns a positive errno, or -1 with errno set from older providers. */
@@ -48,6 +49,7 @@ static void end_qp(struct agent *a, struct object *o, bool gone)
 	if (qp->rcq != qp->scq)
 		cq_catch_up(a, qp->rcq);
 	qp_discard(a, qp);
+	groups_forget(qp);
 	qp->qp = NULL;
 	qp->pd->o.users--;
 	qp->scq->o.users--;

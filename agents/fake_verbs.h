@@ -53,6 +53,7 @@ static struct {
 	struct fake_srq *srq;
 	struct fake_cq *cq;
 	struct ibv_ah_attr ah_attr; /* of the newest */
+	int attached;               /* memberships in groups */
 	uint32_t next_key, next_qpn;
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER,
 	   .acked = PTHREAD_COND_INITIALIZER,
@@ -320,6 +321,27 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		*ah = (struct ibv_ah){ .context = pd->context, .pd = pd };
 	fake.ah_attr = *attr;
 	return ah;
+}
+
+int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	(void)qp;
+	(void)lid;
+	if (gid->raw[0] != 0xff)
+		return EINVAL;
+	fake.attached++;
+	return 0;
+}
+
+int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	(void)qp;
+	(void)gid;
+	(void)lid;
+	if (!fake.attached)
+		return EINVAL;
+	fake.attached--;
+	return 0;
 }
 
 int ibv_destroy_ah(struct ibv_ah *ah)

@@ -116,6 +116,7 @@ struct qp {
 	struct srq *srq;
 	struct queue *sq, *rq; /* with an SRQ, rq is its own, and empty */
 	struct ibv_qp_cap cap;
+	struct group *groups; /* that it is attached to */
 	bool signal_all;
 	bool dying;              /* its destruction is under way: nothing is posted any more */
 	enum ibv_qp_state state; /* as last seen */

@@ -28,6 +28,8 @@ const struct request_op request_table[] = {
 	{ "mr_create", op_mr_create, "makes memory and registers it" },
 	{ "ah_create", op_ah_create, "makes an address handle" },
 	{ "mw_create", op_mw_create, "makes a memory window" },
+	{ "group_attach", op_group_attach, "attaches a queue pair to a multicast group" },
+	{ "group_detach", op_group_detach, "detaches it" },
 	{ "mem_replace", op_mem_replace, "other pages under a live MR" },
 	{ "cq_create", op_cq_create, "makes a completion queue" },
 	{ "cq_hold", op_cq_hold, "completion events are taken but not acknowledged" },

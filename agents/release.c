@@ -15,6 +15,7 @@
 #include "cq.h"
 #include "destroy.h"
 #include "drain.h"
+#include "group.h"
 #include "traffic.h"
 #include "verbs_thread.h"
 #include "witness.h"
@@ -54,6 +55,8 @@ static void run_release(struct verbs_call *call)
 	for (size_t i = 0; i < c->n; i++) {
 		struct object *o = c->objects[i];
 
+		if (o->type == OBJECT_QP)
+			groups_leave((struct qp *)o);
 		call->verb = destructors[o->type].verb;
 		call->obj = o;
 		if (o->type == OBJECT_DEV)

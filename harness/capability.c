@@ -11,6 +11,8 @@ const struct capability capability_table[] = {
 	{ "atomics", "the device does atomics", NULL, "caps" },
 	{ "cm", "agents connect by rdma_cm", NULL, "caps" },
 	{ "guest", "the scenario may break the kernel it runs on: lab guest only", NULL, "guest" },
+	{ "multicast", "datagrams to groups of IPv6", NULL, "caps" },
+	{ "multicast_ipv4", "datagrams to groups of IPv4", NULL, "caps" },
 	{ "mw", "memory windows", NULL, "caps" },
 	{ "srq", "shared receive queues", NULL, "caps" },
 	{ "uc", "unreliable connections", NULL, "caps" },

@@ -474,6 +474,7 @@ int step_modify_queue(struct case_run *r, const json_t *step, struct ops *ops, s
 int step_post_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e);
 void step_post_finish(struct case_run *r, const json_t *step, struct ops *ops);
 int step_post_recv_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e);
+int step_attach_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e);
 int step_poll_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e);
 void step_traffic(struct case_run *r, const json_t *step, struct step_result *res);
 void step_fault(struct case_run *r, const json_t *step, struct step_result *res);

@@ -9,6 +9,7 @@
 
 #define QKEY_OWN 0x80000000u /* in a request: the Q_Key of its QP */
 #define QPN_MASK 0xffffffu
+#define QPN_OF_GROUPS 0xffffffu
 
 bool is_datagram(const struct object *qp)
 {
@@ -22,8 +23,10 @@ static const char *leads_to(struct case_run *r, const struct object *ah)
 {
 	const struct object *qp = ctl_object_find(r, json_str(ah->plan, "qp")), *peer = qp ? ctl_object_find(r, qp->peer) : NULL;
 	const struct ctl_agent *a = agent_find(r, peer ? peer->agent : json_str(ah->plan, "to"));
-	const char *told = qp ? json_str(qp->told, "gid") : NULL;
+	const char *told = qp ? json_str(qp->told, "gid") : NULL, *group = json_str(ah->plan, "group");
 
+	if (group)
+		return group;
 	return told ? told : json_str(a ? a->device : NULL, "gid");
 }
 
@@ -86,7 +89,9 @@ int datagram_readdress(struct case_run *r, const struct ends *ends, struct error
 void datagram_address(struct case_run *r, const struct object *qp, const json_t *spec, json_t *req)
 {
 	const struct object *peer = ctl_object_find(r, qp->peer);
-	const char *ah = json_str(spec, "ah"), *qkey = json_str(spec, "qkey"), *qpn = json_str(spec, "qpn");
+	const char *ah = json_str(spec, "ah") ? json_str(spec, "ah") : json_str(qp->plan, "ah");
+	const struct object *handle = ctl_object_find(r, ah);
+	const char *qkey = json_str(spec, "qkey"), *qpn = json_str(spec, "qpn");
 	uint32_t to, key;
 
 	if (!is_datagram(qp))
@@ -94,13 +99,28 @@ void datagram_address(struct case_run *r, const struct object *qp, const json_t 
 	/* Before anybody was told: what there would be to tell. */
 	to = (uint32_t)json_int(qp->told, "qpn", peer ? peer->qpn : 0);
 	key = (uint32_t)json_int(qp->told, "qkey", json_int(json_object_get(peer ? peer->plan : NULL, "attr"), "qkey", 0));
+	if (handle && json_str(handle->plan, "group"))
+		to = QPN_OF_GROUPS;
 	if (qpn && strcmp(qpn, "wrong") == 0)
 		to = ~to & QPN_MASK;
 	if (qkey && strcmp(qkey, "wrong") == 0)
 		key = ~key & ~QKEY_OWN;
 	if (qkey && strcmp(qkey, "own") == 0)
 		key = (~key & ~QKEY_OWN) | QKEY_OWN;
-	json_object_set_new(req, "ah", json_string(ah ? ah : json_str(qp->plan, "ah")));
+	json_object_set_new(req, "ah", json_string(ah));
 	json_object_set_new(req, "remote_qpn", json_integer(to));
 	json_object_set_new(req, "remote_qkey", json_integer(key));
+}
+
+int step_attach_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e)
+{
+	const char *op = strcmp(json_str(step, "do"), "attach") == 0 ? "group_attach" : "group_detach";
+	struct ends ends = { NULL, 0 };
+	int rc = ends_of_names(r, json_object_get(step, "at"), &ends, e);
+
+	for (size_t i = 0; !rc && i < ends.n; i++)
+		ops_add(ops, ends.qp[i]->agent,
+			json_pack("{s:s,s:s,s:s}", "op", op, "qp", ends.qp[i]->name, "group", json_str(step, "group")));
+	ends_free(&ends);
+	return rc;
 }

@@ -121,6 +121,7 @@ const struct part_ops expect_parts[] = {
 	{ "event", expect_event },   { "cm", expect_cm },           { "payload", expect_payload }, { "counter", expect_counter },
 	{ "ledger", expect_ledger }, { "hits", expect_hits },       { "errors", expect_traffic },  { "gap", expect_traffic },
 	{ "p50", expect_traffic },   { "p99", expect_traffic },     { "phase", expect_phase },     { "packets", expect_packets },
+	{ "grh", expect_grh },
 };
 const size_t expect_parts_n = sizeof(expect_parts) / sizeof(expect_parts[0]);
 

@@ -52,6 +52,7 @@ void expect_ledger(struct eval *v, const json_t *x, struct part *p);
 void expect_hits(struct eval *v, const json_t *x, struct part *p);
 void expect_traffic(struct eval *v, const json_t *x, struct part *p);
 void expect_phase(struct eval *v, const json_t *x, struct part *p);
+void expect_grh(struct eval *v, const json_t *x, struct part *p);     /* expect_datagram.c */
 void expect_payload(struct eval *v, const json_t *x, struct part *p); /* expect_payload.c */
 
 /* How many packets of a record, of whichever life, fit a match without nth and every, and the PSN of the first of them. */

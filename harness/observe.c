@@ -292,6 +292,7 @@ void model_free(struct model *m)
 	free(m->queues.v);
 	free(m->posts.v);
 	free(m->comps.v);
+	json_decref(m->datagrams);
 	free(m->states.v);
 	free(m->events.v);
 	free(m->verbs.v);

@@ -90,6 +90,7 @@ struct m_comp {
 	size_t inst, rec;
 	size_t taken;            /* 1 + instance of the expectation that took it; 0: none */
 	const json_t *deviation; /* profile entry by which it was taken */
+	const json_t *datagram;  /* its record, where it is of a message to a UD QP; else NULL */
 };
 
 struct m_state {
@@ -241,6 +242,7 @@ struct model {
 	VEC(struct m_queue) queues;
 	VEC(struct m_post) posts;
 	VEC(struct m_comp) comps;
+	json_t *datagrams; /* records of messages to UD QPs */
 	VEC(struct m_state) states;
 	VEC(struct m_event) events;
 	VEC(struct m_verb) verbs;

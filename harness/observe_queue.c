@@ -361,6 +361,12 @@ void m_on_wc(struct model *m, const struct m_record *r)
 	uint64_t count = json_u64(r->r, "count", 1);
 	size_t named;
 
+	if (json_object_get(r->r, "grh")) {
+		if (!m->datagrams)
+			m->datagrams = json_array();
+		if (!json_array_append(m->datagrams, (json_t *)r->r))
+			c.datagram = r->r;
+	}
 	if (!is_run(r->r, count) || (!*c.traffic && count > M_RUN_MAX)) {
 		m->odd++;
 		return;

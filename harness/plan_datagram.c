@@ -66,6 +66,7 @@ static const char *only_peer(const struct planner *p, const char *agent)
 static int named_ah(struct planner *p, json_t *ahs, const char *name, const json_t *given)
 {
 	const char *agent = json_str(given, "at"), *pd = json_str(given, "pd"), *to = json_str(given, "to");
+	const char *group = json_str(given, "group");
 	json_t *ah, *own_pd = json_sprintf("%s.pd", agent ? agent : "");
 
 	if (!to)
@@ -78,7 +79,10 @@ static int named_ah(struct planner *p, json_t *ahs, const char *name, const json
 	ah = ah_new(agent, pd ? pd : json_string_value(own_pd), given);
 	json_decref(own_pd);
 	json_object_set_new(ah, "name", json_string(name));
-	json_object_set_new(ah, "to", json_string(to));
+	if (group)
+		json_object_set_new(ah, "group", json_string(group));
+	else
+		json_object_set_new(ah, "to", json_string(to));
 	json_array_append_new(ahs, ah);
 	return 0;
 }

@@ -160,11 +160,11 @@ static const struct step_time {
 	const char *name;
 	uint64_t (*time)(struct planner *p, const json_t *step);
 } step_times[] = {
-	{ "allow", one_call_time },   { "clear", one_call_time },    { "connect", connect_time }, { "create", one_call_time },
-	{ "destroy", one_call_time }, { "exchange", one_call_time }, { "expect", expect_time },   { "fault", one_call_time },
-	{ "modify", one_call_time },  { "poll", one_call_time },     { "post", post_time },       { "post_recv", post_time },
-	{ "recover", recover_time },  { "remember", one_call_time }, { "repeat", group_time },    { "together", group_time },
-	{ "traffic", traffic_time },  { "wait", wait_time },
+	{ "attach", one_call_time }, { "detach", one_call_time }, { "allow", one_call_time },   { "clear", one_call_time },
+	{ "connect", connect_time }, { "create", one_call_time }, { "destroy", one_call_time }, { "exchange", one_call_time },
+	{ "expect", expect_time },   { "fault", one_call_time },  { "modify", one_call_time },  { "poll", one_call_time },
+	{ "post", post_time },       { "post_recv", post_time },  { "recover", recover_time },  { "remember", one_call_time },
+	{ "repeat", group_time },    { "together", group_time },  { "traffic", traffic_time },  { "wait", wait_time },
 };
 
 uint64_t plan_deadline(struct planner *p, const json_t *step)

@@ -113,6 +113,22 @@ static void skip_steps(struct planner *p, const json_t *steps)
 	}
 }
 
+/* That a device refuses to make it, or its peer, is what the file is about. */
+static bool made_to_be_refused(const struct planner *p, const json_t *qp)
+{
+	size_t i;
+	json_t *step;
+
+	json_array_foreach(json_object_get(p->plan, "steps"), i, step) {
+		const json_t *made = strcmp(json_str(step, "do"), "create") ? NULL : json_object_get(step, "qp");
+
+		if ((json_array_has(made, json_str(qp, "name")) || json_array_has(made, json_str(qp, "peer"))) &&
+		    !json_array_has(json_object_get(step, "returns"), "0"))
+			return true;
+	}
+	return false;
+}
+
 static void skip_objects(struct planner *p)
 {
 	size_t i;
@@ -130,7 +146,7 @@ static void skip_objects(struct planner *p)
 			need(p, "uc", NULL);
 		else if (!strcmp(type, "UD"))
 			need(p, "ud", NULL);
-		else if (!strcmp(type, "XRC"))
+		else if (!strcmp(type, "XRC") && !made_to_be_refused(p, qp))
 			need(p, "xrc", NULL);
 	}
 	if (json_array_size(p->srqs))

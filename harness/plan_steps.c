@@ -223,6 +223,12 @@ static int do_post_recv(struct planner *p, json_t *step)
 	return rc;
 }
 
+static int do_attach(struct planner *p, json_t *step)
+{
+	set_returns(step);
+	return resolve_ends(p, step, "at", ENDS_QPS);
+}
+
 static int do_poll(struct planner *p, json_t *step)
 {
 	return resolve_names(p, step, "cq");
@@ -476,11 +482,11 @@ static const struct step_plan {
 	const char *name;
 	int (*plan)(struct planner *p, json_t *step);
 } step_plans[] = {
-	{ "allow", do_expect },           { "clear", do_clear },       { "connect", do_connect }, { "create", do_create_destroy },
-	{ "destroy", do_create_destroy }, { "exchange", do_exchange }, { "expect", do_expect },   { "fault", do_fault },
-	{ "modify", do_modify },          { "poll", do_poll },         { "post", do_post },       { "post_recv", do_post_recv },
-	{ "recover", do_recover },        { "remember", do_remember }, { "repeat", do_repeat },   { "together", do_repeat },
-	{ "traffic", do_traffic },        { "wait", do_wait },
+	{ "attach", do_attach },   { "detach", do_attach },         { "allow", do_expect },           { "clear", do_clear },
+	{ "connect", do_connect }, { "create", do_create_destroy }, { "destroy", do_create_destroy }, { "exchange", do_exchange },
+	{ "expect", do_expect },   { "fault", do_fault },           { "modify", do_modify },          { "poll", do_poll },
+	{ "post", do_post },       { "post_recv", do_post_recv },   { "recover", do_recover },        { "remember", do_remember },
+	{ "repeat", do_repeat },   { "together", do_repeat },       { "traffic", do_traffic },        { "wait", do_wait },
 };
 
 static int plan_one(struct planner *p, const json_t *in, json_t *out)

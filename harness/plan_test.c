@@ -213,6 +213,8 @@ static const struct skip_row {
 	{ "", "{\"do\":\"repeat\",\"line\":1,\"times\":2,\"steps\":[{\"do\":\"recover\",\"line\":2,\"path\":\"sqd\"}]}", "sqd" },
 	{ "\"qp\":{\"type\":\"UD\"}", "{\"do\":\"connect\",\"line\":1}", NULL },
 	{ "\"qp\":{\"type\":\"XRC\"}", "{\"do\":\"connect\",\"line\":1}", "XRC" },
+	{ "\"qp\":{\"type\":\"XRC\"}", "{\"do\":\"create\",\"line\":1,\"qp\":[\"a\"],\"returns\":[\"EOPNOTSUPP\"]}", NULL },
+	{ "\"qp\":{\"type\":\"XRC\"}", "{\"do\":\"create\",\"line\":1,\"qp\":[\"a\"]}", "XRC" },
 	{ "\"qp\":{\"type\":\"UC\"}", "{\"do\":\"connect\",\"line\":1}", NULL },
 	{ "\"mr\":{\"m\":{\"at\":\"a\"}},\"mw\":{\"w\":{\"at\":\"a\",\"type\":\"1\",\"over\":\"m\"}}",
 	  "{\"do\":\"connect\",\"line\":1}", NULL },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "scenario_loader.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -150,6 +151,31 @@ void check_repeat(struct loader *l, const struct ynode *map, void *out)
 			 GRAMMAR_MAX_ROUNDS);
 }
 
+/* A group is a multicast GID; of IPv4 it is mapped. */
+static bool is_group(const char *text)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	uint8_t gid[16];
+
+	if (!text || inet_pton(AF_INET6, text, gid) != 1)
+		return false;
+	return gid[0] == 0xff || (!memcmp(gid, mapped, sizeof(mapped)) && gid[12] >> 4 == 0xe);
+}
+
+void check_attach(struct loader *l, const struct ynode *map, void *out)
+{
+	if (!is_group(json_str(out, "group")))
+		complain(l, ynode_get(map, "group"), "`\"ff02::1\"`, of IPv4 `\"::ffff:239.1.2.3\"`", "`%s` is no multicast GID",
+			 json_str(out, "group") ? json_str(out, "group") : "");
+}
+
+void check_ah(struct loader *l, const struct ynode *map, void *out)
+{
+	not_with(l, map, out, "to", "group");
+	if (json_object_get(out, "group"))
+		check_attach(l, map, out);
+}
+
 void check_poll(struct loader *l, const struct ynode *map, void *out)
 {
 	const char *name = json_str(out, "cq");
@@ -197,12 +223,12 @@ void check_recover(struct loader *l, const struct ynode *map, void *out)
 }
 
 static const char *const subjects[] = { "wc",      "recv_wc", "qp",     "attr", "event", "cm",  "payload", "counter", "ledger",
-					"packets", "hits",    "errors", "gap",  "p50",   "p99", "phase",   NULL };
+					"packets", "hits",    "errors", "gap",  "p50",   "p99", "phase",   "grh",     NULL };
 
 /* Whose? Each subject needs an end, or a name that it is of. */
 static void check_owner(struct loader *l, const struct ynode *map, json_t *out)
 {
-	static const char *const of_end[] = { "qp", "attr", "event", "cm", "counter", "ledger", NULL };
+	static const char *const of_end[] = { "qp", "attr", "event", "cm", "counter", "ledger", "grh", NULL };
 	static const char *const of_traffic[] = { "errors", "gap", "p50", "p99", NULL };
 	const char *key, *of = json_str(out, "of");
 	const json_t *label = of ? json_object_get(l->labels, of) : NULL;

@@ -107,6 +107,7 @@ static const struct gmap mw_map = { .what = "an MW", .keys = mw_keys };
 static const struct gkey ah_keys[] = {
 	{ "at", G_AGENT, G_REQUIRED, .help = "the agent that holds it" },
 	{ "to", G_AGENT, 0, .help = "the agent it leads to" },
+	{ "group", G_TEXT, 0, .help = "the multicast group it leads to, a GID: `\"ff02::1\"`" },
 	{ "pd", G_OBJECT, G_OBJ_PD, .help = "its protection domain" },
 	{ "gid_index", G_NUMBER, G_NO_REF, .max = 255, .help = "index into the GID table" },
 	{ "hop_limit", G_NUMBER, G_NO_REF, .max = 255, .help = "hop limit or TTL" },
@@ -115,7 +116,7 @@ static const struct gkey ah_keys[] = {
 	{ "flow_label", G_NUMBER, G_NO_REF, .max = 0xfffff, .help = "flow label" },
 	{ .name = NULL },
 };
-static const struct gmap ah_map = { .what = "an AH", .keys = ah_keys };
+static const struct gmap ah_map = { .what = "an AH", .keys = ah_keys, .check = check_ah };
 
 /* In the order in which they are read: a step may only name what came before it here. */
 static const struct gkey file_keys[] = {
@@ -250,6 +251,12 @@ static const struct gkey post_recv_keys[] = {
 	{ .name = NULL },
 };
 
+static const struct gkey group_keys[] = {
+	{ "at", G_ENDS, G_REQUIRED, .help = "UD ends" },
+	{ "group", G_TEXT, G_REQUIRED, .help = "the multicast group, a GID: `\"ff02::1\"`" },
+	{ .name = NULL },
+};
+
 static const struct gkey poll_keys[] = {
 	{ "cq", G_OBJECT, G_REQUIRED | G_OBJ_CQ, .help = "a CQ with `poll: manual`" },
 	{ "max", G_NUMBER, 0, .min = 1, .max = MAX_COUNT, .help = "at most so many completions; default all" },
@@ -297,6 +304,15 @@ const struct gkey grammar_match[] = {
 };
 static const struct gmap match_map = { .what = "a packet match", .keys = grammar_match };
 
+static const struct gkey grh_keys[] = {
+	{ "version", G_MEASURE, 0, .help = "4 or 6" },
+	{ "traffic_class", G_MEASURE, 0, .help = "traffic class or TOS byte" },
+	{ "hop_limit", G_MEASURE, 0, .help = "hop limit or TTL, as it arrived" },
+	{ "flow_label", G_MEASURE, 0, .help = "flow label, of IPv6" },
+	{ .name = NULL },
+};
+static const struct gmap grh_map = { .what = "`grh`", .keys = grh_keys, .check = check_not_empty };
+
 static const struct gkey ledger_keys[] = {
 	{ "in_flight", G_MEASURE, 0, .help = "requests without an end" },
 	{ "accepted", G_MEASURE, 0, .help = "taken by a post" },
@@ -334,6 +350,7 @@ static const struct gkey expect_keys[] = {
 	{ "ledger", G_MAP, 0, .map = &ledger_map, .help = "the account of requests" },
 	{ "fault", G_LABEL, G_OF_FAULT, .help = "a named fault" },
 	{ "hits", G_COMPARE, 0, .help = "how often the fault has acted" },
+	{ "grh", G_MAP, 0, .map = &grh_map, .help = "UD: what stands in front of the newest message" },
 	{ "packets", G_MAP, 0, .map = &match_map, .help = "packets on the wire" },
 	{ "count", G_COMPARE, 0, .help = "how many of `packets`" },
 	{ "during", G_LABEL, G_OF_FAULT, .help = "traffic: while that fault was active" },
@@ -415,6 +432,11 @@ const struct gstep grammar_steps[] = {
 	  GSTEP_MAP,
 	  { "`poll`", poll_keys, step_keys, check_poll },
 	  .help = "takes completions from a CQ with `poll: manual`" },
+	{ "attach",
+	  GSTEP_MAP,
+	  { "`attach`", group_keys, verb_keys, check_attach },
+	  .help = "attaches UD ends to a multicast group" },
+	{ "detach", GSTEP_MAP, { "`detach`", group_keys, verb_keys, check_attach }, .help = "detaches them" },
 	{ "traffic",
 	  GSTEP_MAP,
 	  { "`traffic`", traffic_keys, step_keys, check_traffic },

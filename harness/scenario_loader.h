@@ -196,6 +196,8 @@ void check_connect(struct loader *l, const struct ynode *map, void *out);
 void check_objects(struct loader *l, const struct ynode *map, void *out);
 void check_modify(struct loader *l, const struct ynode *map, void *out);
 void check_post(struct loader *l, const struct ynode *map, void *out);
+void check_ah(struct loader *l, const struct ynode *map, void *out);
+void check_attach(struct loader *l, const struct ynode *map, void *out);
 void check_poll(struct loader *l, const struct ynode *map, void *out);
 void check_traffic(struct loader *l, const struct ynode *map, void *out);
 void check_remember(struct loader *l, const struct ynode *map, void *out);

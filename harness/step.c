@@ -16,10 +16,12 @@ const char *const outcome_names[NUM_OUTCOMES] = {
 
 static const struct step_ops step_table[] = {
 	{ .name = "allow", .run = step_allow },
+	{ .name = "attach", .queue = step_attach_queue },
 	{ .name = "clear", .run = step_clear },
 	{ .name = "connect", .run = step_connect },
 	{ .name = "create", .queue = step_create_queue },
 	{ .name = "destroy", .queue = step_destroy_queue },
+	{ .name = "detach", .queue = step_attach_queue },
 	{ .name = "exchange", .run = step_exchange },
 	{ .name = "expect", .run = step_expect },
 	{ .name = "fault", .run = step_fault },

@@ -410,15 +410,26 @@ static const struct {
 	void (*check)(struct judge *j);
 	bool first_pass; /* also of a first pass: it is about the harness, the lab and the kernel */
 } checks[] = {
-	{ "lost", verdict_check_lost, true },        { "complete", verdict_check_complete, true },
-	{ "returns", verdict_check_returns, false }, { "ledger", verdict_check_ledger, false },
-	{ "cause", verdict_check_cause, false },     { "state", verdict_check_state, false },
-	{ "payload", verdict_check_payload, false }, { "unexpected", verdict_check_unexpected, false },
-	{ "packets", verdict_check_packets, false }, { "time", verdict_check_time, false },
-	{ "kernel", verdict_check_kernel, true },    { "residue", verdict_check_residue, true },
-	{ "hang", verdict_check_hang, true },        { "faults", verdict_check_faults, false },
-	{ "recover", verdict_check_recover, false }, { "stale", verdict_check_stale, false },
-	{ "repeat", verdict_check_repeat, false },   { "bystander", verdict_check_bystander, false },
+	{ "lost", verdict_check_lost, true },
+	{ "complete", verdict_check_complete, true },
+	{ "returns", verdict_check_returns, false },
+	{ "ledger", verdict_check_ledger, false },
+	{ "cause", verdict_check_cause, false },
+	{ "state", verdict_check_state, false },
+	{ "payload", verdict_check_payload, false },
+	{ "unexpected", verdict_check_unexpected, false },
+	{ "packets", verdict_check_packets, false },
+	{ "unanswered", verdict_check_unanswered, false },
+	{ "datagrams", verdict_check_datagrams, false },
+	{ "time", verdict_check_time, false },
+	{ "kernel", verdict_check_kernel, true },
+	{ "residue", verdict_check_residue, true },
+	{ "hang", verdict_check_hang, true },
+	{ "faults", verdict_check_faults, false },
+	{ "recover", verdict_check_recover, false },
+	{ "stale", verdict_check_stale, false },
+	{ "repeat", verdict_check_repeat, false },
+	{ "bystander", verdict_check_bystander, false },
 };
 
 /* Without the wire there was no link: what the ends made of that is no finding about them. The kernel is another matter. */

@@ -73,6 +73,8 @@ void verdict_check_payload(struct judge *j);
 void verdict_check_unexpected(struct judge *j);
 void verdict_check_time(struct judge *j);
 void verdict_check_packets(struct judge *j);
+void verdict_check_unanswered(struct judge *j);
+void verdict_check_datagrams(struct judge *j);
 void verdict_check_kernel(struct judge *j);
 void verdict_check_bystander(struct judge *j);
 void verdict_check_residue(struct judge *j);

@@ -72,7 +72,33 @@ static bool to_services(const struct m_packet *p)
 	return p->dest_qpn == 1 && !strncmp(p->opcode, "UD_", 3);
 }
 
-static void strangers(struct judge *j)
+static bool asks_for_nobody(const json_t *step)
+{
+	const json_t *members = json_object_get(step, "members"), *m;
+	size_t i;
+
+	json_array_foreach(members, i, m)
+		if (json_object_get(m, "qpn"))
+			return true;
+	return json_object_get(step, "qpn");
+}
+
+/* A post to a QP number that is nobody's, or to a multicast group: its packets are of no connection. */
+static bool nobody_was_asked_for(const struct judge *j)
+{
+	const json_t *ah;
+	size_t k;
+
+	json_array_foreach(json_object_get(j->plan, "ahs"), k, ah)
+		if (json_object_get(ah, "group"))
+			return true;
+	for (size_t i = 0; i < j->m->posts.n; i++)
+		if (asks_for_nobody(j->m->insts.v[j->m->posts.v[i].inst].plan))
+			return true;
+	return false;
+}
+
+static void strangers(struct judge *j, bool to_nobody)
 {
 	unsigned n = 0;
 
@@ -80,7 +106,8 @@ static void strangers(struct judge *j)
 		const struct m_packet *p = &j->m->packets.v[i];
 		struct finding *f;
 
-		if (p->known || p->late || to_services(p) || !strcmp(p->class_, "malformed"))
+		if (p->known || p->late || to_services(p) || !strcmp(p->class_, "malformed") ||
+		    (to_nobody && !strncmp(p->opcode, "UD_", 3)))
 			continue;
 		f = judge_find(j, SEVERITY_FAIL, CHECK, p->inst, p->rec, p->from);
 		if (!f)
@@ -463,9 +490,15 @@ static void broken(struct judge *j)
 
 static void flow(struct judge *j, struct flow *f, bool identity)
 {
+	bool reliable = !strcmp(j->m->qps.v[f->qp].type, "RC");
+
 	if (!identity) {
 		first_psn(j, f);
 		order(j, f);
+	}
+	if (!reliable) { /* what must not come is a check of its own */
+		after_error(j, f);
+		return;
 	}
 	silences(j, f);
 	rnr_waits(j, f);
@@ -490,7 +523,7 @@ static void connection(struct judge *j, const struct m_connection *c, bool ident
 	for (size_t k = 0; n && k < 2; k++) {
 		struct flow f = { .qp = c->end[k].qp, .life = c->life, .qp_life = c->end[k].life, .p = list, .n = n };
 
-		if (f.qp == M_NONE || strcmp(j->m->qps.v[f.qp].type, "RC"))
+		if (f.qp == M_NONE)
 			continue;
 		f.attr = judge_attr_at(j, f.qp, list[n - 1].p->rec);
 		flow(j, &f, identity);
@@ -500,11 +533,11 @@ static void connection(struct judge *j, const struct m_connection *c, bool ident
 
 void verdict_check_packets(struct judge *j)
 {
-	bool identity = identity_was_changed(j);
+	bool identity = identity_was_changed(j), to_nobody = nobody_was_asked_for(j);
 
 	if (!identity)
-		strangers(j);
+		strangers(j, to_nobody);
 	broken(j);
 	for (size_t i = 0; i < j->m->connections.n; i++)
-		connection(j, &j->m->connections.v[i], identity);
+		connection(j, &j->m->connections.v[i], identity || to_nobody);
 }

@@ -274,7 +274,8 @@ static unsigned verbs_of(struct judge *j, size_t inst)
 			    (strstr(v->verb, "create") || strstr(v->verb, "reg_mr") || strstr(v->verb, "alloc"))) ||
 			   (!strcmp(what, "destroy") &&
 			    (strstr(v->verb, "destroy") || strstr(v->verb, "dereg") || strstr(v->verb, "dealloc"))) ||
-			   (!strcmp(what, "modify") && strstr(v->verb, "modify_srq"));
+			   (!strcmp(what, "modify") && strstr(v->verb, "modify_srq")) ||
+			   ((!strcmp(what, "attach") || !strcmp(what, "detach")) && strstr(v->verb, "tach_mcast"));
 
 		if (!own || !in_step(j, inst, v->inst))
 			continue;
@@ -289,8 +290,8 @@ static const struct {
 	const char *what;
 	unsigned (*records)(struct judge *j, size_t inst);
 } returning[] = {
-	{ "post", posts_of },   { "post_recv", posts_of }, { "modify", modifies_of },
-	{ "modify", verbs_of }, { "create", verbs_of },    { "destroy", verbs_of },
+	{ "post", posts_of },   { "post_recv", posts_of }, { "modify", modifies_of }, { "modify", verbs_of },
+	{ "create", verbs_of }, { "destroy", verbs_of },   { "attach", verbs_of },    { "detach", verbs_of },
 };
 
 static bool refused_with(const struct judge *j, size_t inst, const char *reason)
