@@ -101,6 +101,8 @@ static bool lab_fits(const char *requirement, const json_t *env)
 
 	if (!strcmp(wanted, "guest") && json_object_get(env, "guest"))
 		return json_bool(env, "guest", false);
+	if (!strcmp(wanted, "rxe") && json_bool(env, "guest", false))
+		return true;
 	return !lab || !strcmp(wanted, lab);
 }
 

@@ -20,6 +20,8 @@ static const struct row {
 	{ "kernel>=6.10", "{\"kernel\":\"6.9\"}", "6.9" },
 	{ "kernel >= 6.5", "{}", NULL },
 	{ "lab: rxe", "{\"lab\":\"rxe\",\"guest\":true}", NULL },
+	{ "lab: rxe", "{\"lab\":\"guest\",\"guest\":true}", NULL },
+	{ "lab: rxe", "{\"lab\":\"devices\",\"guest\":false}", "this is lab devices" },
 	{ "lab: guest", "{\"lab\":\"rxe\",\"guest\":true}", NULL },
 	{ "lab: guest", "{\"lab\":\"rxe\",\"guest\":false}", "lab: guest" },
 	{ "lab: devices", "{\"lab\":\"rxe\"}", "this is lab rxe" },

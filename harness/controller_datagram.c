@@ -21,12 +21,14 @@ bool is_datagram(const struct object *qp)
 /* The peer's GID as its QP was told of it; before that, and of one that the file names, the device's own. */
 static const char *leads_to(struct case_run *r, const struct object *ah)
 {
-	const struct object *qp = ctl_object_find(r, json_str(ah->plan, "qp")), *peer = qp ? ctl_object_find(r, qp->peer) : NULL;
-	const struct ctl_agent *a = agent_find(r, peer ? peer->agent : json_str(ah->plan, "to"));
-	const char *told = qp ? json_str(qp->told, "gid") : NULL, *group = json_str(ah->plan, "group");
+	const char *group = json_str(ah->plan, "group"), *of = json_str(ah->plan, "qp"), *told;
+	const struct object *qp = of ? ctl_object_find(r, of) : NULL, *peer = qp ? ctl_object_find(r, qp->peer) : NULL;
+	const struct ctl_agent *a;
 
 	if (group)
 		return group;
+	told = qp ? json_str(qp->told, "gid") : NULL;
+	a = agent_find(r, peer ? peer->agent : json_str(ah->plan, "to"));
 	return told ? told : json_str(a ? a->device : NULL, "gid");
 }
 

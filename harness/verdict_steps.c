@@ -262,6 +262,20 @@ static unsigned modifies_of(struct judge *j, size_t inst)
 	return n;
 }
 
+/* What a created object stands on is created with it, and nobody asked for a refusal of that. */
+static bool is_named(const json_t *step, const char *obj)
+{
+	static const char *const kinds[] = { "qp", "cq", "srq", "mr", "mw", "ah", "pd" };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const json_t *names = json_object_get(step, kinds[i]);
+
+		if (json_is_string(names) ? !strcmp(json_string_value(names), obj) : json_array_has(names, obj))
+			return true;
+	}
+	return false;
+}
+
 static unsigned verbs_of(struct judge *j, size_t inst)
 {
 	const json_t *step = j->m->insts.v[inst].plan;
@@ -280,6 +294,8 @@ static unsigned verbs_of(struct judge *j, size_t inst)
 		if (!own || !in_step(j, inst, v->inst))
 			continue;
 		n++;
+		if (!strcmp(what, "create") && !v->err && !is_named(step, v->obj))
+			continue;
 		if (!errno_wanted(step, v->err))
 			wrong_return(j, inst, v->rec, m_qp_find(j->m, v->obj, strlen(v->obj)), NULL, v->obj, v->verb, v->err, "");
 	}
