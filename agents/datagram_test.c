@@ -9,6 +9,7 @@
 #include "../harness/pattern.h"
 #include "agent_rig.h"
 #include "fake_verbs.h"
+#include "object.h"
 
 #define RECEIVE 128
 
@@ -34,8 +35,6 @@ static void *rx_at;
 
 static void set_up(void)
 {
-	const json_t *reply;
-
 	fake.post_room = FAKE_MAX;
 	fake.fail_at = 0;
 	rig_start();
@@ -45,9 +44,10 @@ static void set_up(void)
 	CU_ASSERT_EQUAL_FATAL(rig_rc("{s:s, s:s, s:s, s:i, s:[s]}", "op", "mr_create", "name", "tx", "pd", "pd", "bytes", 4096,
 				     "access", "LOCAL_WRITE"),
 			      0);
-	reply = rig_ask("{s:s, s:s, s:s, s:i, s:[s]}", "op", "mr_create", "name", "rx", "pd", "pd", "bytes", 4096, "access",
-			"LOCAL_WRITE");
-	rx_at = (void *)(uintptr_t)json_u64(reply, "addr", 0);
+	CU_ASSERT_EQUAL_FATAL(rig_rc("{s:s, s:s, s:s, s:i, s:[s]}", "op", "mr_create", "name", "rx", "pd", "pd", "bytes", 4096,
+				     "access", "LOCAL_WRITE"),
+			      0);
+	rx_at = ((struct mr *)object_find(rig.agent, OBJECT_MR, "rx"))->addr;
 	CU_ASSERT_PTR_NOT_NULL_FATAL(rx_at);
 	CU_ASSERT_EQUAL_FATAL(make_qp("p.a", "UD"), 0);
 	CU_ASSERT_EQUAL_FATAL(make_ah("p.a.ah", 7), 0);

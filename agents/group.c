@@ -119,6 +119,9 @@ void groups_leave(struct qp *qp)
 
 void groups_forget(struct qp *qp)
 {
-	while (qp->groups)
-		note(qp, &(union ibv_gid){ .global = qp->groups->gid.global }, false);
+	struct group *g, *next;
+
+	LL_FOREACH_SAFE(qp->groups, g, next)
+	free(g);
+	qp->groups = NULL;
 }
