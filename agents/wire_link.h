@@ -51,6 +51,9 @@ struct wire_link_ops {
 	void (*counters)(struct wire_link *l, struct wire_link_counters *ret);
 	/* What the descriptor reports when poll says error: negative errno, 0 when nothing. */
 	int (*error)(struct wire_link *l);
+	/* As if it had been opened just now: what has come in meanwhile is gone, and all counts begin at 0. A negative errno where
+	 * only opening it would do (another device of that name, another MTU, a device that is not fit). NULL: never. */
+	int (*again)(struct wire_link *l);
 	void (*close)(struct wire_link *l);
 };
 

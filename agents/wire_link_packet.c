@@ -29,7 +29,7 @@
 
 struct packet_link {
 	struct wire_link link;
-	int fd;
+	int fd, ifindex;
 	char netdev[IF_NAMESIZE];
 	uint8_t *ring;
 	size_t ring_bytes;
@@ -197,19 +197,9 @@ static void packet_close(struct wire_link *l)
 		munmap(p->ring, p->ring_bytes);
 	if (p->fd >= 0)
 		close(p->fd);
+	wire_device_release(&p->device);
 	free(p);
 }
-
-static const struct wire_link_ops packet_ops = {
-	.name = "tpacket_v2",
-	.fd = packet_fd,
-	.receive = packet_receive,
-	.done = packet_done,
-	.send = packet_send,
-	.counters = packet_counters,
-	.error = packet_error,
-	.close = packet_close,
-};
 
 static int set_option(const struct packet_link *p, int option, int value, const char *what, struct error *e)
 {
@@ -242,10 +232,10 @@ static int map_ring(struct packet_link *p, unsigned frames, unsigned frame_bytes
 	return 0;
 }
 
-static int attach(struct packet_link *p, int ifindex, struct error *e)
+static int attach(struct packet_link *p, struct error *e)
 {
-	struct sockaddr_ll addr = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = ifindex };
-	struct packet_mreq mreq = { .mr_ifindex = ifindex, .mr_type = PACKET_MR_PROMISC };
+	struct sockaddr_ll addr = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = p->ifindex };
+	struct packet_mreq mreq = { .mr_ifindex = p->ifindex, .mr_type = PACKET_MR_PROMISC };
 	int bytes = SEND_BUFFER_BYTES;
 
 	if (setsockopt(p->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes))
@@ -288,6 +278,37 @@ static int fit_for_a_wire(struct packet_link *p, struct error *e)
 	return 0;
 }
 
+static int packet_again(struct wire_link *l)
+{
+	struct packet_link *p = (struct packet_link *)l;
+	struct wire_link_counters dropped;
+	struct wire_buf bufs[WIRE_BURST];
+	struct error e;
+
+	if ((int)if_nametoindex(p->netdev) != p->ifindex || device_mtu(p) != (int)l->mtu)
+		return -ESTALE;
+	if (fit_for_a_wire(p, &e) || packet_error(l))
+		return -EIO;
+	for (unsigned n = p->frames; n && packet_receive(l, bufs, WIRE_BURST); n--)
+		packet_done(l);
+	packet_counters(l, &dropped);
+	l->n = (struct wire_link_counters){ 0 };
+	wire_device_read(&p->device, &p->base);
+	return 0;
+}
+
+static const struct wire_link_ops packet_ops = {
+	.name = "tpacket_v2",
+	.fd = packet_fd,
+	.receive = packet_receive,
+	.done = packet_done,
+	.send = packet_send,
+	.counters = packet_counters,
+	.error = packet_error,
+	.again = packet_again,
+	.close = packet_close,
+};
+
 int wire_link_packet_open(const char *netdev, unsigned frames, unsigned frame_bytes, struct wire_link **ret, struct error *e)
 {
 	unsigned ifindex = if_nametoindex(netdev);
@@ -300,6 +321,8 @@ int wire_link_packet_open(const char *netdev, unsigned frames, unsigned frame_by
 	if (!p)
 		return error_set(e, -ENOMEM, "no memory");
 	p->link.ops = &packet_ops;
+	p->ifindex = (int)ifindex;
+	memset(p->device.figure, 0xff, sizeof p->device.figure);
 	memcpy(p->netdev, netdev, strlen(netdev) + 1);
 	p->fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (p->fd < 0) {
@@ -324,7 +347,7 @@ int wire_link_packet_open(const char *netdev, unsigned frames, unsigned frame_by
 	if (!rc)
 		rc = map_ring(p, frames ? frames : DEFAULT_FRAMES, frame_bytes, e);
 	if (!rc)
-		rc = attach(p, (int)ifindex, e);
+		rc = attach(p, e);
 	if (rc)
 		goto close_link;
 	wire_device_read(&p->device, &p->base);

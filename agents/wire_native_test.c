@@ -186,6 +186,74 @@ static void test_rule(void)
 	test_variant = &test_variants[0];
 }
 
+/* Ports that stay open begin anew: nothing of before is left, and what came in between is nobody's. */
+static void test_kept_ports(void)
+{
+	static const char open_both[] =
+		"\"op\":\"open\",\"ports\":[{\"name\":\"a\",\"netdev\":\"wa\"},{\"name\":\"b\",\"netdev\":\"wb\"}]";
+	struct wire_link *a = NULL, *b = NULL;
+	struct wire_buf buf;
+	uint8_t frame[FRAME_MAX];
+	struct iovec iov = { .iov_base = frame };
+
+	MUST(wire_link_packet_open("va", 0, 0, &a, NULL) == 0 && wire_link_packet_open("vb", 0, 0, &b, NULL) == 0);
+	CU_ASSERT(ask_rc(open_both) == 0);
+	for (int round = 0; round < 3; round++) {
+		struct packet p = { .psn = 0 };
+
+		iov.iov_len = test_packet(0, "RC_SEND_ONLY", 10, 0, 64, frame);
+		CU_ASSERT(ask_rc("\"op\":\"rule\",\"as\":\"all\",\"action\":\"drop\",\"match\":{}") == 0);
+		a->ops->send(a, &iov, 1);
+		CU_ASSERT(ask_rc("\"op\":\"release\",\"keep\":true") == 0);
+		/* the second one has nothing to keep, and closes what was left open */
+		CU_ASSERT(ask_rc("\"op\":\"release\",\"keep\":true") == 0);
+		CU_ASSERT(ask_rc(open_both) == 0);
+		CU_ASSERT(ask_rc("\"op\":\"release\",\"keep\":true") == 0);
+		for (int i = 0; i < 5; i++)
+			a->ops->send(a, &iov, 1);
+		CU_ASSERT(ask_rc(open_both) == 0);
+		iov.iov_len = test_packet(0, "RC_SEND_ONLY", 11 + round, 0, 64, frame);
+		a->ops->send(a, &iov, 1);
+		/* the first to arrive is the one that was sent while the ports were open */
+		CU_ASSERT_FATAL(receive_one(b, &buf, now_ns() + DEADLINE_NS));
+		packet_decode(buf.data, buf.len, &p);
+		CU_ASSERT_EQUAL(packet_psn_diff(p.psn, START_A), 11 + round);
+		json_t *stats = ask("\"op\":\"stats\""), *d = json_array_get(json_object_get(stats, "directions"), 0);
+
+		CU_ASSERT_EQUAL(json_integer_value(json_object_get(d, "in")), 1);
+		CU_ASSERT_EQUAL(json_integer_value(json_object_get(d, "out")), 1);
+		CU_ASSERT(json_is_true(json_object_get(stats, "complete")));
+		json_decref(stats);
+	}
+	CU_ASSERT(ask_rc("\"op\":\"release\"") == 0);
+	a->ops->close(a);
+	b->ops->close(b);
+}
+
+/* What has changed meanwhile makes it another port. */
+static void test_kept_port_has_changed(void)
+{
+	static const char open_both[] =
+		"\"op\":\"open\",\"ports\":[{\"name\":\"a\",\"netdev\":\"wa\"},{\"name\":\"b\",\"netdev\":\"wb\"}]";
+
+	CU_ASSERT(ask_rc(open_both) == 0);
+	CU_ASSERT(ask_rc("\"op\":\"release\",\"keep\":true") == 0);
+	CU_ASSERT_EQUAL_FATAL(run("ip link set wb down"), 0);
+	json_t *reply = ask(open_both);
+
+	CU_ASSERT_EQUAL(json_integer_value(json_object_get(reply, "rc")), -ENETDOWN);
+	json_decref(reply);
+	CU_ASSERT_EQUAL_FATAL(run("ip link set wb up"), 0);
+	CU_ASSERT(ask_rc(open_both) == 0);
+	CU_ASSERT(ask_rc("\"op\":\"release\",\"keep\":true") == 0);
+	CU_ASSERT_EQUAL_FATAL(run("ip link set wa mtu 2000 && ip link set wb mtu 2000"), 0);
+	CU_ASSERT(ask_rc(open_both) == 0);
+	CU_ASSERT(ask_rc("\"op\":\"release\",\"keep\":true") == 0);
+	CU_ASSERT_EQUAL_FATAL(run("ip link set wa mtu 4200 && ip link set wb mtu 4200"), 0);
+	CU_ASSERT(ask_rc(open_both) == 0);
+	CU_ASSERT(ask_rc("\"op\":\"release\"") == 0);
+}
+
 static int ethtool_gro(const char *netdev, bool on)
 {
 	struct ethtool_value v = { .cmd = ETHTOOL_SGRO, .data = on };
@@ -530,6 +598,8 @@ static void test_open(void)
 static const struct test_case cases[] = {
 	{ "ports that would lose frames are refused", test_ports_refused },
 	{ "without the right to packets", test_no_right },
+	{ "ports that stay open begin anew", test_kept_ports },
+	{ "a port that changed meanwhile is another one", test_kept_port_has_changed },
 	{ "the process opens its ports", test_open },
 	{ "10,000 packets cross it untouched", test_untouched },
 	{ "rules on the running process", test_rule },

@@ -224,14 +224,16 @@ static int op_stats(struct wire_serve *s, const json_t *req, json_t *reply, stru
 
 static int op_release(struct wire_serve *s, const json_t *req, json_t *reply, struct wire_answer *answer, struct error *e)
 {
-	if (!s->path)
+	if (!s->path) {
+		wire_serve_close(s, false);
 		return 0;
+	}
 	wire_serve_settle(s);
 	wire_serve_tell_clock(s, 0);
 	wire_serve_send_records(s);
 	op_stats(s, req, reply, e);
 	json_object_set_new(reply, "rules", wire_path_rules(s->path));
-	struct wire_capture *c = wire_serve_close(s);
+	struct wire_capture *c = wire_serve_close(s, json_bool(req, "keep", false));
 
 	return c ? wire_drain(s, c, WIRE_CAPTURE_END_NS, answer, reply, e) : 0;
 }

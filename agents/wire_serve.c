@@ -20,6 +20,7 @@
 
 #define SEND_EVERY_NS (5 * NSEC_PER_MSEC)
 #define LOOK_EVERY_NS (100 * NSEC_PER_MSEC)
+#define FLUSH_EVERY_NS (500 * NSEC_PER_MSEC) /* each costs a write to what may be another machine's disk */
 #define DUE_NS (2 * NSEC_PER_SEC)
 #define RECORDS_MAX 256
 #define PENDING_MAX (16u << 20)
@@ -251,8 +252,10 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *user)
 		wire_path_due(s->path, now);
 	if (now.mono_ns - s->looked_ns >= LOOK_EVERY_NS) {
 		wire_serve_look(s);
-		if (s->capture)
+		if (s->capture && now.mono_ns - s->flushed_ns >= FLUSH_EVERY_NS) {
 			wire_capture_flush(s->capture);
+			s->flushed_ns = now.mono_ns;
+		}
 	}
 	if (s->send_at_ns <= now.mono_ns)
 		wire_serve_send_records(s);
@@ -299,6 +302,15 @@ static void close_port(struct wire_port *p)
 	p->link = NULL;
 }
 
+static int open_port(struct wire_serve *s, struct wire_port *p, const char *netdev, unsigned frames, unsigned frame_bytes,
+		     struct error *e)
+{
+	p->how = (struct wire_kept){ .frames = frames, .frame_bytes = frame_bytes };
+	snprintf(p->how.netdev, sizeof p->how.netdev, "%s", netdev);
+	p->link = wire_kept_take(s, &p->how);
+	return p->link ? 0 : wire_link_packet_open(netdev, frames, frame_bytes, &p->link, e);
+}
+
 /* What one port takes and the other cannot send would be lost. */
 static int same_mtu(struct wire_link *const links[2], const char *const netdevs[2], struct error *e)
 {
@@ -321,11 +333,12 @@ int wire_serve_open(struct wire_serve *s, const char *const netdevs[2], const ch
 		snprintf(p->name, sizeof p->name, "%s", names[i]);
 	}
 	for (unsigned i = 0; i < 2; i++) {
-		rc = wire_link_packet_open(netdevs[i], frames, frame_bytes, &s->port[i].link, e);
+		rc = open_port(s, &s->port[i], netdevs[i], frames, frame_bytes, e);
 		if (rc)
 			goto close_ports;
 		links[i] = s->port[i].link;
 	}
+	wire_kept_close(s);
 	rc = same_mtu(links, netdevs, e);
 	if (rc)
 		goto close_ports;
@@ -355,6 +368,7 @@ free_path:
 close_ports:
 	close_port(&s->port[0]);
 	close_port(&s->port[1]);
+	wire_kept_close(s);
 	return rc;
 }
 
@@ -385,13 +399,16 @@ void wire_serve_settle(struct wire_serve *s)
 	s->settling = false;
 }
 
-struct wire_capture *wire_serve_close(struct wire_serve *s)
+struct wire_capture *wire_serve_close(struct wire_serve *s, bool keep)
 {
 	struct wire_capture *c = s->capture;
 
+	wire_kept_close(s);
 	if (s->path) {
 		wire_path_capture(s->path, NULL);
 		wire_path_free(s->path);
+		for (unsigned i = 0; keep && i < 2; i++)
+			wire_kept_put(s, &s->port[i]);
 	}
 	s->path = NULL;
 	s->capture = NULL;
@@ -540,7 +557,8 @@ int wire_serve_free(struct wire_serve *s)
 {
 	if (!s)
 		return 0;
-	int drained = wire_drain_all(s, WIRE_CAPTURE_END_NS), rc = wire_capture_close(wire_serve_close(s), WIRE_CAPTURE_END_NS);
+	int drained = wire_drain_all(s, WIRE_CAPTURE_END_NS),
+	    rc = wire_capture_close(wire_serve_close(s, false), WIRE_CAPTURE_END_NS);
 
 	/* what waited for a capture is answered, also where the requests have come to their end meanwhile */
 	if (s->line)

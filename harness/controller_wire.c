@@ -396,7 +396,7 @@ void wire_close(struct case_run *r)
 	if (wire_ask(r, json_pack("{s:s}", "op", "capture_stop"), NULL, &e))
 		log_warn("%s: %s", r->id, e.text);
 	/* Records come before the reply: what was lost is on record with it. */
-	if (wire_ask(r, json_pack("{s:s}", "op", "release"), &stats, &e)) {
+	if (wire_ask(r, json_pack("{s:s,s:b}", "op", "release", "keep", 1), &stats, &e)) {
 		log_warn("%s: %s", r->id, e.text);
 		return;
 	}
