@@ -48,6 +48,7 @@ struct lab_rxe {
 	int net;             /* second byte of the addresses: 10.net.lane.0/30 */
 	int kept[NUM_KINDS]; /* so many lanes were up before this process: they are taken as they are */
 	struct lane lanes[MAX_LANES][NUM_KINDS];
+	struct lab_snapshot_memory *pictures[MAX_LANES];
 };
 
 static struct lab_rxe *rxe_of(struct lab *lab)
@@ -365,6 +366,7 @@ static int rxe_forked(struct lab *lab, struct error *e)
 	r->journal = NULL;
 	for (int i = 0; i < NUM_TOOLS; i++)
 		lab_tool_forked(r->tool[i]);
+	memset(r->pictures, 0, sizeof r->pictures);
 	return 0;
 }
 
@@ -462,10 +464,13 @@ static int snapshot_command(void *user, const char *tool, const char *args, json
 
 static int rxe_snapshot(struct lab *lab, int lane, json_t **ret, struct error *e)
 {
+	struct lab_rxe *r = rxe_of(lab);
 	char suffix[8];
 
-	snprintf(suffix, sizeof suffix, "-%04x", rxe_of(lab)->token);
-	return lab_snapshot(snapshot_command, lab, lane, suffix, ret, e);
+	if (lane < 0 || lane >= MAX_LANES)
+		return error_set(e, -EINVAL, "lane %d: there are 0 to 63", lane);
+	snprintf(suffix, sizeof suffix, "-%04x", r->token);
+	return lab_snapshot(snapshot_command, lab, lane, suffix, &r->pictures[lane], ret, e);
 }
 
 /* ---- life ---- */
@@ -483,6 +488,8 @@ static void rxe_close(struct lab *lab)
 	}
 	for (int i = 0; i < NUM_TOOLS; i++)
 		lab_tool_free(r->tool[i]);
+	for (int i = 0; i < MAX_LANES; i++)
+		lab_snapshot_forget(r->pictures[i]);
 	free(r);
 }
 

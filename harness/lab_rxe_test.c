@@ -91,6 +91,28 @@ static void snapshots_show_a_change_and_its_undoing(void)
 	CU_ASSERT_EQUAL(f.lab->ops->command(f.lab, "tc", args, NULL, &e), 0);
 	CU_ASSERT_EQUAL_FATAL(f.lab->ops->snapshot(f.lab, 0, &after, &e), 0);
 	CU_ASSERT(json_equal(before, after));
+	json_decref(after);
+	/* Nothing was done: the picture of before is good, and it is that one. */
+	CU_ASSERT_EQUAL_FATAL(f.lab->ops->snapshot(f.lab, 0, &after, &e), 0);
+	CU_ASSERT(json_equal(before, after));
+	static const char *const changes[][2] = { { "link set dev @ mtu 1400", "link set dev @ mtu 1500" },
+						  { "addr add 192.0.2.77/32 dev @", "addr del 192.0.2.77/32 dev @" },
+						  { "neigh add 192.0.2.78 lladdr 02:00:00:00:00:01 dev @ nud permanent",
+						    "neigh del 192.0.2.78 dev @" },
+						  { "rule add iif @ lookup 77", "rule del iif @ lookup 77" } };
+
+	for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+		for (int undo = 0; undo < 2; undo++) {
+			json_t *now = NULL;
+
+			snprintf(args, sizeof args, "%.*s%s%s", (int)strcspn(changes[i][undo], "@"), changes[i][undo],
+				 f.lane.device[0].netdev, strchr(changes[i][undo], '@') + 1);
+			CU_ASSERT_EQUAL(f.lab->ops->command(f.lab, "ip", args, NULL, &e), 0);
+			CU_ASSERT_EQUAL_FATAL(f.lab->ops->snapshot(f.lab, 0, &now, &e), 0);
+			CU_ASSERT_EQUAL(json_equal(before, now), undo);
+			json_decref(now);
+		}
+	}
 	json_decref(out);
 	json_decref(before);
 	json_decref(during);

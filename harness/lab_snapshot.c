@@ -6,15 +6,26 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "file_line.h"
 #include "json.h"
 #include "lab_name.h"
+#include "lab_news.h"
 #include "lab_nldev.h"
 
+#define DEVICES_MAX 16
+
+struct lab_snapshot_memory {
+	int news;
+	json_t *kept; /* "link" "qdisc" "rule"; NULL: nothing that could be relied on */
+	unsigned ifindex[DEVICES_MAX], n;
+};
+
 struct snapshot {
+	struct lab_snapshot_memory *memory;
 	lab_command_fn *command;
 	void *user;
 	int lane;
@@ -60,6 +71,9 @@ static int links(struct snapshot *s, struct error *e)
 		json_t *link = json_pack("{s:o}", "addr", addresses(item));
 
 		copy_keys(link, item, keys);
+		if (s->memory->n < DEVICES_MAX)
+			s->memory->ifindex[s->memory->n] = (unsigned)json_int(item, "ifindex", 0);
+		s->memory->n++;
 		json_array_append_new(list, link);
 	}
 	json_decref(answer);
@@ -185,19 +199,84 @@ static int rdma(struct snapshot *s, struct error *e)
 	return rc;
 }
 
-int lab_snapshot(lab_command_fn *command, void *user, int lane, const char *suffix, json_t **ret, struct error *e)
+/* ---- what is remembered ---- */
+
+static const char *const remembered[] = { "link", "qdisc", "rule" };
+
+void lab_snapshot_forget(struct lab_snapshot_memory *m)
 {
-	struct snapshot s = { .command = command, .user = user, .lane = lane, .suffix = suffix };
+	if (!m)
+		return;
+	if (m->news >= 0)
+		close(m->news);
+	json_decref(m->kept);
+	free(m);
+}
+
+static int memory_new(struct lab_snapshot_memory **ret)
+{
+	struct lab_snapshot_memory *m = calloc(1, sizeof *m);
+
+	if (!m)
+		return -ENOMEM;
+	m->news = lab_news_open();
+	*ret = m;
+	return 0;
+}
+
+/* True when the picture of before is still the picture. */
+static bool recall(struct snapshot *s)
+{
+	struct lab_snapshot_memory *m = s->memory;
+
+	if (m->news < 0 || lab_news_take(m->news, m->ifindex, m->n < DEVICES_MAX ? m->n : DEVICES_MAX) || !m->kept) {
+		json_decref(m->kept);
+		m->kept = NULL;
+		return false;
+	}
+	for (size_t i = 0; i < sizeof remembered / sizeof remembered[0]; i++)
+		json_object_set(s->out, remembered[i], json_object_get(m->kept, remembered[i]));
+	return true;
+}
+
+/* What is told from here on is about something later than this picture, or part of it already: then it is made once more. */
+static void remember(struct snapshot *s)
+{
+	struct lab_snapshot_memory *m = s->memory;
+
+	if (m->news < 0 || m->n > DEVICES_MAX)
+		return;
+	m->kept = json_object();
+	for (size_t i = 0; i < sizeof remembered / sizeof remembered[0]; i++)
+		json_object_set(m->kept, remembered[i], json_object_get(s->out, remembered[i]));
+}
+
+static int with_tools(struct snapshot *s, struct error *e)
+{
 	int rc;
 
-	s.out = json_pack("{s:[],s:[],s:[],s:[]}", "rdma", "link", "qdisc", "rule");
+	s->memory->n = 0;
+	rc = links(s, e);
+	if (rc == 0)
+		rc = qdiscs(s, e);
+	if (rc == 0)
+		rc = rules(s, e);
+	if (rc == 0)
+		remember(s);
+	return rc;
+}
+
+int lab_snapshot(lab_command_fn *command, void *user, int lane, const char *suffix, struct lab_snapshot_memory **memory,
+		 json_t **ret, struct error *e)
+{
+	struct snapshot s = { .command = command, .user = user, .lane = lane, .suffix = suffix };
+	int rc = *memory ? 0 : memory_new(memory);
+
+	s.memory = *memory;
+	s.out = rc ? NULL : json_pack("{s:[],s:[],s:[],s:[]}", "rdma", "link", "qdisc", "rule");
 	if (!s.out)
 		return error_set(e, -ENOMEM, "out of memory");
-	rc = links(&s, e);
-	if (rc == 0)
-		rc = qdiscs(&s, e);
-	if (rc == 0)
-		rc = rules(&s, e);
+	rc = recall(&s) ? 0 : with_tools(&s, e);
 	if (rc == 0)
 		rc = rdma(&s, e);
 	if (rc < 0) {
