@@ -54,11 +54,12 @@ static void read_dir(const struct dev *dev, const char *which, json_t *values)
 	closedir(dir);
 }
 
-json_t *counters_read(const struct dev *dev)
+json_t *counters_read(struct dev *dev)
 {
 	json_t *values = json_object();
 	struct ibv_port_attr port;
 
+	dev->counted_ns = now_ns();
 	read_dir(dev, "counters", values);
 	read_dir(dev, "hw_counters", values);
 	if (ibv_query_port(dev->ctx, (uint8_t)dev->port, &port) == 0) {
@@ -96,6 +97,20 @@ static uint64_t lifespan_ns(const struct dev *dev)
 	}
 	/* Ages are counted in ticks: one more is needed to be past it. */
 	return ms * NSEC_PER_MSEC + (uint64_t)tick.tv_nsec + NSEC_PER_USEC;
+}
+
+/* When a picture taken now is a new one; 0: already. Only who knows of all other readers can spare the wait. */
+static uint64_t fresh_ns(const struct dev *dev, const json_t *body)
+{
+	uint64_t span_ns = lifespan_ns(dev), last = json_u64(body, "read_ns", UINT64_MAX), now = now_ns();
+
+	if (!span_ns)
+		return 0;
+	if (last > now)
+		return now + span_ns;
+	if (dev->counted_ns > last)
+		last = dev->counted_ns;
+	return last + span_ns > now ? last + span_ns : 0;
 }
 
 struct counters_wait {
@@ -138,12 +153,12 @@ void op_counters(struct agent *a, struct request *r)
 {
 	struct object *o = object_need(a, r, OBJECT_DEV, "dev");
 	struct counters_wait *w;
-	uint64_t wait_ns;
+	uint64_t at_ns;
 
 	if (!o)
 		return;
-	wait_ns = lifespan_ns((struct dev *)o);
-	if (!wait_ns) {
+	at_ns = fresh_ns((struct dev *)o, r->body);
+	if (!at_ns) {
 		request_reply(r, json_pack("{s:o}", "values", counters_read((struct dev *)o)));
 		return;
 	}
@@ -151,7 +166,7 @@ void op_counters(struct agent *a, struct request *r)
 	if (!w)
 		abort();
 	*w = (struct counters_wait){ .agent = a, .req = r, .dev = (struct dev *)o };
-	if (loop_timer(a->loop, now_ns() + wait_ns, on_fresh, w, &w->timer) < 0)
+	if (loop_timer(a->loop, at_ns, on_fresh, w, &w->timer) < 0)
 		abort(); /* no memory */
 	LL_PREPEND(a->counters_waits, w);
 }

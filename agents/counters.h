@@ -9,7 +9,7 @@ struct agent;
 struct dev;
 
 /* As sysfs has them now, which may be a cached picture of the last milliseconds. */
-json_t *counters_read(const struct dev *dev);
+json_t *counters_read(struct dev *dev);
 
 /* Requests that wait for fresh ones are answered with what there is. */
 void counters_end_all(struct agent *a);

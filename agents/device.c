@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../harness/attr.h"
+#include "../harness/file_line.h"
 #include "../harness/json.h"
 #include "events.h"
 #include "object.h"
@@ -59,18 +60,42 @@ static void choose_gid(struct open_call *c)
 	free(table);
 }
 
+/* To find all devices of the machine costs many times what it costs to open one: the list is kept. Verbs thread only. */
+static struct ibv_device **known;
+static int n_known;
+
+static void forget_devices(void)
+{
+	if (known)
+		ibv_free_device_list(known);
+	known = NULL;
+	n_known = 0;
+}
+
+/* A device that was made anew may have another's number, under which it would be opened. */
+static bool is_still(const struct ibv_device *device, const char *rdma)
+{
+	char path[128], now[64];
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband_verbs/%s/ibdev", device->dev_name);
+	return file_line(path, now, sizeof(now)) && strcmp(now, rdma) == 0;
+}
+
 static int open_device(struct open_call *c)
 {
-	int n = 0;
-	struct ibv_device **list = ibv_get_device_list(&n);
-	struct ibv_device *device = list ? find_device(list, n, c->rdma) : NULL;
+	struct ibv_device *device = find_device(known, n_known, c->rdma);
 
 	c->what = "ibv_open_device";
+	if (device && is_still(device, c->rdma))
+		c->ctx = ibv_open_device(device);
+	if (c->ctx)
+		return 0;
+	forget_devices();
+	known = ibv_get_device_list(&n_known);
+	device = find_device(known, known ? n_known : 0, c->rdma);
 	errno = 0;
 	if (device)
 		c->ctx = ibv_open_device(device);
-	if (list)
-		ibv_free_device_list(list);
 	if (!device)
 		return ENODEV;
 	return c->ctx ? 0 : errno ? errno : EIO;

@@ -51,6 +51,7 @@ struct dev {
 	union ibv_gid gid;
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port_attr;
+	uint64_t counted_ns; /* when its counters were read here last */
 	sd_event_source *async;
 };
 

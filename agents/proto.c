@@ -176,7 +176,10 @@ static void batch_step(struct batch *b)
 	}
 	b->running = false;
 	if (json_array_size(b->replies) == n) {
+		struct line *line = b->request->agent->line;
+
 		request_reply(b->request, json_pack("{s:o}", "replies", b->replies));
+		line_uncork(line);
 		sd_event_source_disable_unref(b->turn);
 		free(b);
 	}
@@ -204,6 +207,7 @@ static void start_batch(struct request *r)
 	if (sd_event_add_defer(r->agent->loop, &b->turn, on_turn, b) < 0)
 		abort(); /* no memory */
 	sd_event_source_set_enabled(b->turn, SD_EVENT_OFF);
+	line_cork(r->agent->line);
 	batch_step(b);
 }
 

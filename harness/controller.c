@@ -18,6 +18,7 @@
 
 /* Libraries are loaded for it, by all agents of all lanes at once, from where a guest has its disk. */
 #define OPEN_NS (30 * NSEC_PER_SEC)
+#define RECORDS_LAG_NS (20 * NSEC_PER_MSEC)
 
 int controller_new(sd_event *loop, struct lab *lab, const struct lab_lane *lane, const struct controller_options *o,
 		   struct controller **ret, struct error *e)
@@ -35,6 +36,7 @@ int controller_new(sd_event *loop, struct lab *lab, const struct lab_lane *lane,
 	c->lane = *lane;
 	c->o = *o;
 	c->kmsg_fd = -1;
+	c->counted = json_object();
 	recorder_clock_domain(c->clk, sizeof c->clk);
 	*ret = c;
 	return 0;
@@ -57,6 +59,7 @@ void controller_free(struct controller *c)
 	agents_free(c);
 	wire_free(c);
 	residue_forget(c);
+	json_decref(c->counted);
 	sd_event_source_disable_unref(c->kmsg_source);
 	if (c->kmsg_fd >= 0)
 		close(c->kmsg_fd);
@@ -70,6 +73,7 @@ static void run_free(struct case_run *r)
 	posts_free(r);
 	ctl_objects_free(r);
 	model_free(r->model);
+	sd_event_source_disable_unref(r->write);
 	recorder_close(r->rec);
 	json_decref(r->inbox);
 	json_decref(r->remembered);
@@ -119,8 +123,10 @@ static int run_new(struct controller *c, const char *case_dir, struct case_run *
 		goto free_run;
 	}
 	snprintf(path, sizeof path, "%s/observations.jsonl", case_dir);
-	rc = recorder_open(&(struct recorder_options){ .path = path, .clk = c->clk, .boot = c->lane.boot, .lane = c->lane.lane },
-			   &r->rec, e);
+	rc = recorder_open(
+		&(struct recorder_options){
+			.path = path, .clk = c->clk, .boot = c->lane.boot, .lane = c->lane.lane, .lag_ns = RECORDS_LAG_NS },
+		&r->rec, e);
 	if (rc)
 		goto free_run;
 	c->run = r;
@@ -367,7 +373,7 @@ int controller_run_case(struct controller *c, const char *case_dir, struct error
 release:
 	agents_release(r);
 written:
-	if (!rc && recorder_error(r->rec))
+	if (recorder_flush(r->rec) && !rc)
 		rc = error_set(e, recorder_error(r->rec), "%s/observations.jsonl: %s", case_dir, strerror(-recorder_error(r->rec)));
 free_run:
 	run_free(r);

@@ -101,6 +101,7 @@ struct controller {
 	sd_event_source *kmsg_source;
 	struct controller_complaints complaints;
 	json_t *picture, *picture_of; /* how the last case left the lab, when that is how it found it, and its `link`; NULL */
+	json_t *counted;              /* rdma device -> when its counters were read last by anyone of this lane (ns) */
 	bool stuck;
 };
 
@@ -115,6 +116,8 @@ struct case_run {
 	const char *id;
 	const char *dir; /* the case's folder */
 	struct recorder *rec;
+	sd_event_source *write; /* when records that wait are written */
+	uint64_t write_ns;      /* what that was set to last */
 	struct model *model;
 	json_t *inbox;          /* what callbacks noted: {"src","clk","rec"} */
 	struct object *objects; /* uthash by name */
@@ -213,6 +216,8 @@ json_t *residue_difference(const json_t *a, const json_t *b);
 
 /* ---- clocks (controller_clock.c) ---- */
 
+/* Times of the agent compare with the controller's as they are. */
+bool clock_is_shared(const struct ctl_agent *a);
 void clock_measure(struct case_run *r);
 void clock_witness(struct case_run *r, bool on);
 
@@ -490,7 +495,9 @@ void step_wait(struct case_run *r, const json_t *step, struct step_result *res);
 
 /* Queries of ends: state records "by": "query". Dead ends get one that says so. */
 void query_states(struct case_run *r, const struct ends *ends, const char *by);
-void query_counters(struct case_run *r, const char *agent);                    /* NULL: all */
+void query_counters(struct case_run *r, const char *agent); /* NULL: all */
+/* Somebody has read the counters of this agent's device: what the kernel shows for a moment after is that picture. */
+void query_counted(struct case_run *r, const struct ctl_agent *a);
 void query_dump(struct case_run *r, const struct ends *ends, const char *why); /* ends NULL: all agents */
 /* Every QP of the pairs that a step speaks of; all when it names none. */
 int ends_involved(struct case_run *r, const json_t *step, struct ends *ret, struct error *e);

@@ -106,6 +106,7 @@ int fault_inject(struct case_run *r, const json_t *step, struct error *e)
 	traffics_told(f, true);
 	bystander_fault_begins(r, &f->f);
 	fault_record(f, "inject", NULL, 0, NULL);
+	recorder_flush(r->rec);
 	rc = ops->inject(&f->f, e);
 	traffics_settled(f);
 	if (rc < 0) {
@@ -189,6 +190,7 @@ static int fault_end(struct fault_run *f, struct error *e)
 	f->clear_ns = f->timer_ns = 0;
 	f->done = true;
 	f->f.active = false;
+	recorder_flush(f->r->rec);
 	if (f->f.ops->clear)
 		rc = f->f.ops->clear(&f->f, e);
 	fault_prove(f, false);

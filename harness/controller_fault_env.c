@@ -77,7 +77,10 @@ static json_t *env_counters(void *ctl, const char *agent)
 {
 	const struct ctl_agent *a = agent_find(ctl, agent);
 
-	return a && a->lab_device ? lab_counters(a->lab_device->rdma, a->lab_device->port) : NULL;
+	if (!a || !a->lab_device)
+		return NULL;
+	query_counted(ctl, a);
+	return lab_counters(a->lab_device->rdma, a->lab_device->port);
 }
 
 static int env_release_receives(void *ctl, const char *qp, struct error *e)

@@ -149,11 +149,8 @@ void case_drain(struct case_run *r)
 		size_t i;
 
 		r->inbox = json_array();
-		/* Many small writes are dear where the file is on another machine's disk. */
-		recorder_hold(r->rec, true);
 		json_array_foreach(all, i, note)
 			write_down(r, json_str(note, "src"), json_str(note, "clk"), json_object_get(note, "rec"));
-		recorder_hold(r->rec, false);
 		json_decref(all);
 	}
 	note_ends(r);
@@ -193,11 +190,39 @@ struct wait_for {
 	void *user;
 };
 
+static int on_write(sd_event_source *source, uint64_t usec, void *user)
+{
+	struct case_run *r = user;
+
+	(void)source;
+	(void)usec;
+	recorder_flush(r->rec);
+	return 0;
+}
+
+/* What waits to be written is written when its time has come, also where nothing else happens. */
+static void arm_write(struct case_run *r)
+{
+	uint64_t due = recorder_due(r->rec);
+
+	if (due == r->write_ns || due == UINT64_MAX)
+		return;
+	r->write_ns = due;
+	if (!r->write) {
+		if (loop_timer(r->c->loop, due, on_write, r, &r->write) < 0)
+			recorder_flush(r->rec);
+		return;
+	}
+	sd_event_source_set_time(r->write, due / NSEC_PER_USEC + 1);
+	sd_event_source_set_enabled(r->write, SD_EVENT_ONESHOT);
+}
+
 static bool something_to_do(void *user)
 {
 	struct wait_for *w = user;
 
 	case_drain(w->r);
+	arm_write(w->r);
 	return w->done && w->done(w->user);
 }
 

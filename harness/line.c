@@ -10,9 +10,11 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "loop.h"
 #include "units.h"
 
 #define READ_CHUNK (64u << 10)
+#define CORK_BYTES (32u << 10)  /* more does not wait */
 #define KEEP_BYTES (256u << 10) /* an idle buffer above this is given back */
 
 struct buffer {
@@ -24,7 +26,8 @@ struct line {
 	const struct line_ops *ops;
 	void *user;
 	int rfd, wfd;
-	sd_event_source *read_source, *write_source, *broken_source;
+	sd_event_source *read_source, *write_source, *broken_source, *cork_source;
+	unsigned corks;
 	struct buffer in, out;
 	size_t scanned; /* bytes of `in` known to hold no newline */
 	int write_err;
@@ -76,6 +79,7 @@ static void line_destroy(struct line *line)
 	sd_event_source_disable_unref(line->read_source);
 	sd_event_source_disable_unref(line->write_source);
 	sd_event_source_disable_unref(line->broken_source);
+	sd_event_source_disable_unref(line->cork_source);
 	buffer_release(&line->in);
 	buffer_release(&line->out);
 	close(line->rfd);
@@ -252,6 +256,50 @@ static int on_writable(sd_event_source *source, int fd, uint32_t revents, void *
 	return 0;
 }
 
+/* As write_some(), and what the peer does not take now goes when it does. */
+static int push(struct line *line)
+{
+	int rc = write_some(line);
+
+	if (rc == -EAGAIN && line->polled_write)
+		rc = sd_event_source_set_enabled(line->write_source, SD_EVENT_ON);
+	return rc < 0 ? rc : 0;
+}
+
+static int on_corked_long(sd_event_source *source, uint64_t usec, void *user)
+{
+	(void)source;
+	(void)usec;
+	push(user);
+	return 0;
+}
+
+/* Something may block what is to end the waiting. False: nothing can be waited for. */
+static bool arm_cork(struct line *line)
+{
+	uint64_t at_ns = now_ns() + LINE_CORK_NS;
+
+	if (!line->cork_source)
+		return loop_timer(sd_event_source_get_event(line->read_source), at_ns, on_corked_long, line, &line->cork_source) >=
+		       0;
+	return sd_event_source_set_time(line->cork_source, at_ns / NSEC_PER_USEC) >= 0 &&
+	       sd_event_source_set_enabled(line->cork_source, SD_EVENT_ONESHOT) >= 0;
+}
+
+void line_cork(struct line *line)
+{
+	line->corks++;
+}
+
+void line_uncork(struct line *line)
+{
+	if (--line->corks || !line->out.len || line->write_err || line->ended)
+		return;
+	if (line->cork_source)
+		sd_event_source_set_enabled(line->cork_source, SD_EVENT_OFF);
+	push(line);
+}
+
 struct dump_to {
 	struct buffer *out;
 	size_t start;
@@ -272,7 +320,6 @@ int line_send(struct line *line, const json_t *value)
 {
 	struct dump_to to = { &line->out, line->out.len };
 	bool idle = line->out.len == 0;
-	int rc;
 
 	if (line->write_err)
 		return line->write_err;
@@ -286,12 +333,9 @@ int line_send(struct line *line, const json_t *value)
 		line->out.len = to.start;
 		return -ENOBUFS;
 	}
-	if (!idle)
+	if (line->corks && line->out.len < CORK_BYTES && (!idle || arm_cork(line)))
 		return 0;
-	rc = write_some(line);
-	if (rc == -EAGAIN && line->polled_write)
-		rc = sd_event_source_set_enabled(line->write_source, SD_EVENT_ON);
-	return rc < 0 ? rc : 0;
+	return idle || line->corks ? push(line) : 0;
 }
 
 size_t line_pending(const struct line *line)

@@ -17,6 +17,7 @@
 
 #define LINE_MAX_BYTES (8u << 20)
 #define LINE_QUEUE_MAX (32u << 20)
+#define LINE_CORK_NS (10ull * 1000000)
 
 struct line;
 
@@ -34,6 +35,10 @@ int line_new(sd_event *loop, int rfd, int wfd, const struct line_ops *ops, void 
 void line_free(struct line *line);
 /* 0, -ENOBUFS (queue full), -EMSGSIZE (a line too long), or what broke the pipe. Nothing of a refused line is written. */
 int line_send(struct line *line, const json_t *value);
+/* Until as many line_uncork() have come, lines may wait for each other, up to LINE_CORK_NS: to write many at once spares the peer,
+ * and this process, a wake-up for each. */
+void line_cork(struct line *line);
+void line_uncork(struct line *line);
 /* Bytes not yet written. */
 size_t line_pending(const struct line *line);
 /* Writes what is queued, blocking up to deadline_ns from now: only for a last word before exit. */

@@ -4,6 +4,7 @@
 #include <CUnit/Basic.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -306,6 +307,45 @@ static void test_one_socket(void)
 	sd_event_unref(loop);
 }
 
+static bool has_come(void *user)
+{
+	struct pollfd p = { .fd = *(int *)user, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static void test_cork(void)
+{
+	json_t *value = json_pack("{s:s}", "x", "1");
+	struct fixture f;
+	char buf[64];
+
+	set_up(&f);
+	line_cork(f.seen.line);
+	line_cork(f.seen.line);
+	CU_ASSERT_EQUAL(line_send(f.seen.line, value), 0);
+	line_uncork(f.seen.line);
+	CU_ASSERT_EQUAL(line_send(f.seen.line, value), 0);
+	CU_ASSERT_FALSE(has_come(&f.peer_in));
+	CU_ASSERT_EQUAL(line_pending(f.seen.line), 20);
+	line_uncork(f.seen.line);
+	CU_ASSERT_EQUAL(read(f.peer_in, buf, sizeof(buf)), 20);
+	/* What is to end the waiting may never come. */
+	line_cork(f.seen.line);
+	for (int i = 0; i < 2; i++) {
+		CU_ASSERT_EQUAL(line_send(f.seen.line, value), 0);
+		CU_ASSERT_FALSE(has_come(&f.peer_in));
+		CU_ASSERT_EQUAL(loop_wait(f.loop, has_come, &f.peer_in, now_ns() + 5 * NSEC_PER_SEC), 0);
+		CU_ASSERT_EQUAL(read(f.peer_in, buf, sizeof(buf)), 10);
+	}
+	json_decref(value);
+	value = json_pack("{s:o}", "x", json_sprintf("%050000d", 0));
+	CU_ASSERT_EQUAL(line_send(f.seen.line, value), 0);
+	CU_ASSERT(has_come(&f.peer_in)); /* so much does not wait */
+	tear_down(&f);
+	json_decref(value);
+}
+
 static bool never(void *user)
 {
 	(*(unsigned *)user)++;
@@ -344,6 +384,7 @@ static const struct test_case cases[] = {
 	{ "free in callback", test_free_in_callback },
 	{ "regular files", test_regular_files },
 	{ "one socket both ways", test_one_socket },
+	{ "corked lines", test_cork },
 	{ "loop_wait deadline", test_wait_deadline },
 };
 

@@ -12,6 +12,8 @@
 #include "json.h"
 #include "units.h"
 
+#define KEPT_MAX (64u << 10)
+
 struct recorder {
 	int fd;
 	int boot, lane, step;
@@ -19,7 +21,7 @@ struct recorder {
 	uint64_t n;
 	char *clk;
 	char iter[64];
-	bool held;
+	uint64_t lag_ns, due_ns; /* due_ns: of what is kept */
 	char *kept;
 	size_t kept_len, kept_room;
 };
@@ -33,6 +35,7 @@ int recorder_open(const struct recorder_options *o, struct recorder **ret, struc
 		return error_set(e, -ENOMEM, "%s: out of memory", o->path);
 	r->boot = o->boot;
 	r->lane = o->lane;
+	r->lag_ns = o->lag_ns;
 	r->clk = strdup(o->clk ? o->clk : "");
 	r->fd = open(o->path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
 	if (r->fd < 0) {
@@ -57,7 +60,7 @@ void recorder_close(struct recorder *r)
 {
 	if (!r)
 		return;
-	recorder_hold(r, false);
+	recorder_flush(r);
 	close(r->fd);
 	free(r->kept);
 	free(r->clk);
@@ -117,14 +120,17 @@ static int keep(struct recorder *r, const char *text, size_t len)
 	return 0;
 }
 
-void recorder_hold(struct recorder *r, bool on)
+int recorder_flush(struct recorder *r)
 {
-	r->held = on;
-	if (on || !r->kept_len)
-		return;
-	if (!r->error)
+	if (r->kept_len && !r->error)
 		r->error = write_all(r->fd, r->kept, r->kept_len);
 	r->kept_len = 0;
+	return r->error;
+}
+
+uint64_t recorder_due(const struct recorder *r)
+{
+	return r->kept_len ? r->due_ns : UINT64_MAX;
 }
 
 int recorder_write(struct recorder *r, const char *src, const char *clk, json_t *rec)
@@ -143,11 +149,15 @@ int recorder_write(struct recorder *r, const char *src, const char *clk, json_t 
 	/* The terminating 0 becomes the newline: one buffer, one write. */
 	len = strlen(line);
 	line[len] = '\n';
-	rc = r->held ? keep(r, line, len + 1) : write_all(r->fd, line, len + 1);
+	if (!r->kept_len)
+		r->due_ns = now_ns() + r->lag_ns;
+	rc = keep(r, line, len + 1);
 	free(line);
 	if (rc)
 		r->error = rc;
-	return rc;
+	else if (!r->lag_ns || r->kept_len >= KEPT_MAX)
+		recorder_flush(r);
+	return r->error;
 }
 
 int recorder_error(const struct recorder *r)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes observations.jsonl: fills in what every record carries (v n t clk src boot lane step iter) and writes each line at once,
+ * Writes observations.jsonl: fills in what every record carries (v n t clk src boot lane step iter) and writes whole lines, several
  * with one write(), so that what a killed controller or a dead kernel leaves behind is whole lines and at most one torn end.
  */
 #ifndef QD_RECORD_H
@@ -18,6 +18,9 @@ struct recorder_options {
 	const char *path;
 	const char *clk; /* the controller's clock domain */
 	int boot, lane;
+	/* So long a record may wait for others: the file can be on another machine's disk, where a write is dear. 0: none waits.
+	 * Its owner calls recorder_flush() when recorder_due() has come, and before anything that may not return. */
+	uint64_t lag_ns;
 };
 
 /* Truncates path. The strings are copied. */
@@ -26,11 +29,14 @@ void recorder_close(struct recorder *r); /* NULL is fine */
 
 /* From now on records belong to this step (0 before the first, -1 after the last); iter "" outside repeat. */
 void recorder_step(struct recorder *r, int step, const char *iter);
-/* Completes rec in place and writes it. A `t` that is there stays; clk NULL is the controller's own; src as formats.md has it.
- * Returns 0 or the errno of the first write that failed (it stays: a file with a hole must not be judged as whole). */
+/* Completes rec in place and writes it, or keeps it up to lag_ns. A `t` that is there stays; clk NULL is the controller's own; src
+ * as formats.md has it. Returns 0 or the errno of the first write that failed (it stays: a file with a hole must not be judged as
+ * whole). */
 int recorder_write(struct recorder *r, const char *src, const char *clk, json_t *rec);
-/* While held, records are kept in memory; letting go writes them in one piece. Nothing may wait in between. */
-void recorder_hold(struct recorder *r, bool on);
+/* Writes what waits. Returns as recorder_write(). */
+int recorder_flush(struct recorder *r);
+/* When what waits is to be written; UINT64_MAX: nothing waits. */
+uint64_t recorder_due(const struct recorder *r);
 /* 0 or the first error. */
 int recorder_error(const struct recorder *r);
 /* How many records were written. */

@@ -81,6 +81,57 @@ static void a_line_is_there_as_soon_as_it_is_written(void)
 	json_decref(rec);
 }
 
+static void with_a_lag_lines_are_written_together(void)
+{
+	struct recorder_options o = { .path = path, .clk = "c", .lag_ns = 3600ULL * 1000000000 };
+	json_t *rec = json_pack("{s:s}", "kind", "lab"), *all;
+	struct recorder *r = NULL;
+	bool torn;
+
+	CU_ASSERT_EQUAL_FATAL(recorder_open(&o, &r, NULL), 0);
+	CU_ASSERT_EQUAL(recorder_due(r), UINT64_MAX);
+	for (size_t round = 1; round <= 2; round++) {
+		CU_ASSERT_EQUAL(recorder_write(r, "lab", NULL, rec), 0);
+		uint64_t due = recorder_due(r);
+
+		CU_ASSERT(due > o.lag_ns && due < UINT64_MAX);
+		CU_ASSERT_EQUAL(recorder_write(r, "lab", NULL, rec), 0);
+		CU_ASSERT_EQUAL(recorder_due(r), due);
+		all = lines(&torn);
+		CU_ASSERT_EQUAL(json_array_size(all), 2 * (round - 1));
+		json_decref(all);
+		CU_ASSERT_EQUAL(recorder_flush(r), 0);
+		CU_ASSERT_EQUAL(recorder_due(r), UINT64_MAX);
+		all = lines(&torn);
+		CU_ASSERT_EQUAL(json_array_size(all), 2 * round);
+		json_decref(all);
+	}
+	CU_ASSERT_EQUAL(recorder_write(r, "lab", NULL, rec), 0);
+	recorder_close(r);
+	all = lines(&torn);
+	CU_ASSERT_EQUAL(json_array_size(all), 5);
+	CU_ASSERT_FALSE(torn);
+	json_decref(all);
+	json_decref(rec);
+}
+
+static void what_waits_has_a_bound(void)
+{
+	struct recorder_options o = { .path = path, .clk = "c", .lag_ns = 3600ULL * 1000000000 };
+	json_t *rec = json_pack("{s:s,s:o}", "kind", "lab", "out", json_sprintf("%02000d", 0)), *all;
+	struct recorder *r = NULL;
+	bool torn;
+
+	CU_ASSERT_EQUAL_FATAL(recorder_open(&o, &r, NULL), 0);
+	for (int i = 0; i < 100; i++)
+		CU_ASSERT_EQUAL(recorder_write(r, "lab", NULL, rec), 0);
+	all = lines(&torn);
+	CU_ASSERT(json_array_size(all) > 50);
+	json_decref(all);
+	recorder_close(r);
+	json_decref(rec);
+}
+
 static void a_full_disk_stays_an_error(void)
 {
 	struct recorder_options o = { .path = "/dev/full", .clk = "c", .boot = 0, .lane = 0 };
@@ -126,6 +177,8 @@ int main(void)
 	suite = CU_add_suite("record", NULL, NULL);
 	CU_ADD_TEST(suite, fills_what_every_record_carries);
 	CU_ADD_TEST(suite, a_line_is_there_as_soon_as_it_is_written);
+	CU_ADD_TEST(suite, with_a_lag_lines_are_written_together);
+	CU_ADD_TEST(suite, what_waits_has_a_bound);
 	CU_ADD_TEST(suite, a_full_disk_stays_an_error);
 	CU_ADD_TEST(suite, an_impossible_path_is_named);
 	CU_ADD_TEST(suite, the_clock_domain_is_stable);

@@ -133,6 +133,8 @@ void step_run(struct case_run *r, const json_t *step)
 	if (o->on_step)
 		o->on_step(o->user, r->id, r->step, json_str(step, "do"));
 	step_record(r, step, NULL);
+	/* Should the kernel not survive this step, it is known which one it was. */
+	recorder_flush(r->rec);
 	if (r->over) {
 		res.outcome = OUTCOME_SKIPPED;
 		error_set(&res.text, 0, "the case's time (%llu ms) is used up",

@@ -36,6 +36,23 @@ void query_states(struct case_run *r, const struct ends *ends, const char *by)
 	ops_free(&ops);
 }
 
+void query_counted(struct case_run *r, const struct ctl_agent *a)
+{
+	if (a && a->lab_device)
+		json_object_set_new(r->c->counted, a->lab_device->rdma, json_integer((json_int_t)now_ns()));
+}
+
+/* With what is known of the last reader the agent need not wait for a picture to become old that already is. */
+static json_t *counters_request(struct case_run *r, const struct ctl_agent *a)
+{
+	json_t *req = json_pack("{s:s,s:o}", "op", "counters", "dev", json_sprintf("dev.%s", a->name));
+	json_t *last = a->lab_device ? json_object_get(r->c->counted, a->lab_device->rdma) : NULL;
+
+	if (last && clock_is_shared(a))
+		json_object_set(req, "read_ns", last);
+	return req;
+}
+
 void query_counters(struct case_run *r, const char *agent)
 {
 	struct ops ops = { NULL };
@@ -45,13 +62,14 @@ void query_counters(struct case_run *r, const char *agent)
 		if (!a->name[0] || !a->device || agent_unreachable(a) ||
 		    (agent ? strcmp(a->name, agent) != 0 : plan_is_bystander(a->name)))
 			continue;
-		ops_add(&ops, a->name, json_pack("{s:s,s:o}", "op", "counters", "dev", json_sprintf("dev.%s", a->name)));
+		ops_add(&ops, a->name, counters_request(r, a));
 		a->own_counters = 0;
 	}
 	ops_run(r, &ops, QUERY_NS, NULL);
 	/* An agent that wrote the record itself has said it all. */
 	for (struct op *op = ops.head; op; op = op->next) {
 		a = agent_find(r, op->agent);
+		query_counted(r, a);
 		if (op->rc == 0 && a && !a->own_counters)
 			case_record(r, "controller",
 				    json_pack("{s:s,s:o,s:i,s:O?}", "kind", "counter", "obj", json_sprintf("dev.%s", op->agent),
@@ -78,8 +96,10 @@ void query_dump(struct case_run *r, const struct ends *ends, const char *why)
 
 		if (!a->name[0] || agent_unreachable(a) || !agent_in(ends, a->name))
 			continue;
-		if (ask(r, a->name, json_pack("{s:s,s:s}", "op", "dump", "why", why), QUERY_NS, &reply, NULL) == 0 &&
-		    a->own_dumps == before) {
+		int rc = ask(r, a->name, json_pack("{s:s,s:s}", "op", "dump", "why", why), QUERY_NS, &reply, NULL);
+
+		query_counted(r, a);
+		if (rc == 0 && a->own_dumps == before) {
 			json_t *rec = json_deep_copy(reply);
 
 			json_object_del(rec, "id");
