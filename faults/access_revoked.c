@@ -123,7 +123,7 @@ static void on_modify(struct fault *f, const char *qp, const char *to, json_t *s
 		json_object_set_new(set, "access", without(access, fault_arg(f, "right")));
 }
 
-static void on_mr_create(struct fault *f, const char *mr, json_t *req)
+static void on_create(struct fault *f, const char *mr, json_t *req)
 {
 	char wanted[160];
 
@@ -206,5 +206,5 @@ const struct fault_ops fault_access_revoked = {
 	.clear = clear,
 	.prove = prove,
 	.on_modify = on_modify,
-	.on_mr_create = on_mr_create,
+	.on_create = on_create,
 };

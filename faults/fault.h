@@ -68,7 +68,7 @@ struct fault_env {
 	const json_t *(*remembered)(void *ctl, const char *name);
 	/* Fresh counters of the device an agent uses. New reference. */
 	json_t *(*counters)(void *ctl, const char *agent);
-	/* Posts the receives that were kept back at this end. */
+	/* Posts the receives that were kept back at this end, or SRQ. */
 	int (*release_receives)(void *ctl, const char *qp, struct error *e);
 	/* Goes on with a connect that a fault held (peer_held). */
 	int (*resume_connect)(void *ctl, const char *qp, struct error *e);
@@ -117,12 +117,12 @@ struct fault_ops {
 	int (*prove)(struct fault *f, json_t **ret, struct error *e);
 	/* Hooks, NULL when the fault does not care. */
 	void (*on_handover)(struct fault *f, const char *to_qp, json_t *handover); /* may change what an end is told of its peer */
-	bool (*holds_receives)(struct fault *f, const char *qp);                   /* harness-posted receives are kept back */
+	bool (*holds_receives)(struct fault *f, const char *qp);                   /* harness-posted receives of a QP or SRQ are kept back */
 	const char *(*holds_state)(struct fault *f, const char *qp);               /* connect stops there: "INIT"; NULL: no */
 	void (*on_modify)(struct fault *f, const char *qp, const char *to, json_t *set); /* may change attributes on their way */
 	const char *(*cm_refuses)(struct fault *f, const char *qp); /* how it answers who asks by rdma_cm; NULL: it accepts */
 	void (*cm_refused)(struct fault *f, const char *qp, const char *reason); /* such a connect came to nothing */
-	void (*on_mr_create)(struct fault *f, const char *mr, json_t *req);
+	void (*on_create)(struct fault *f, const char *name, json_t *req); /* may change how an MR, CQ or QP is made */
 	void (*on_post)(struct fault *f, const char *qp); /* after a post was accepted there */
 	void (*on_timer)(struct fault *f);
 };

@@ -20,16 +20,6 @@ static const struct fault_param device_only[] = {
 static const struct fault_param no_params[] = {
 	{ .name = NULL },
 };
-static const struct fault_param cq_params[] = {
-	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "which end" },
-	{ .name = "depth",
-	  .type = FAULT_PARAM_INT,
-	  .min = 1,
-	  .max = 1 << 20,
-	  .unit = "entries",
-	  .help = "what its CQ has room for" },
-	{ .name = NULL },
-};
 static const struct fault_param mr_params[] = {
 	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "which end" },
 	{ .name = "mr", .type = FAULT_PARAM_NAME, .def = "QP.mem", .help = "which MR" },
@@ -39,10 +29,6 @@ static const struct fault_param mr_params[] = {
 static const struct fault_param neighbour_params[] = {
 	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "whose neighbour table" },
 	{ .name = "lladdr", .type = FAULT_PARAM_STRING, .required = true, .help = "the link address its peer seems to have" },
-	{ .name = NULL },
-};
-static const struct fault_param srq_params[] = {
-	{ .name = "srq", .type = FAULT_PARAM_NAME, .required = true, .help = "which SRQ gets no more receives" },
 	{ .name = NULL },
 };
 
@@ -66,15 +52,9 @@ LATER(fault_agent_restarted, "agent_restarted", "an agent is killed and started 
       agent_only, process_faults, fault_detect_silent);
 LATER(fault_controller_killed, "controller_killed", "the controller is killed in the middle of a case", FAULT_PROCESS,
       FAULT_BLAST_LINK, no_params, process_faults, fault_detect_none);
-LATER(fault_cq_swapped, "cq_swapped", "a QP's queues complete into each other's CQ", FAULT_VERBS, FAULT_BLAST_PAIR, end_only,
-      attribute_faults, fault_detect_none);
-LATER(fault_cq_too_small, "cq_too_small", "a CQ has less room than its queues need", FAULT_VERBS, FAULT_BLAST_PAIR, cq_params,
-      attribute_faults, fault_detect_local);
 LATER(fault_device_recreated, "device_recreated", "a device goes away and comes back with QPNs from the start", FAULT_LINK,
       FAULT_BLAST_DEVICE, device_only, link_faults, fault_detect_silent);
 LATER(fault_mr_shrunk, "mr_shrunk", "an MR is registered anew, shorter", FAULT_VERBS, FAULT_BLAST_PAIR, mr_params, attribute_faults,
       fault_detect_nak);
 LATER(fault_neighbour, "neighbour", "an end's neighbour entry points to another link address", FAULT_LINK, FAULT_BLAST_DEVICE,
       neighbour_params, link_faults, fault_detect_silent);
-LATER(fault_srq_dry, "srq_dry", "an SRQ gets no more receives", FAULT_VERBS, FAULT_BLAST_PAIR, srq_params, attribute_faults,
-      fault_detect_rnr);

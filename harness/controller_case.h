@@ -320,7 +320,8 @@ int link_up(struct case_run *r, const struct ends *ends, const char *wanted, con
 json_t *link_attrs(struct case_run *r, struct object *qp, const char *to);
 /* Adds the receives for the whole RQ (or the SRQ), or notes them as kept back. */
 void link_receives(struct case_run *r, struct ops *ops, struct object *qp, const char *by);
-int link_release_receives(struct case_run *r, struct object *qp, struct error *e);
+/* q: a QP, or an SRQ. */
+int link_release_receives(struct case_run *r, struct object *q, struct error *e);
 /* As link_up to RTS, by rdma_cm: the end at agent `from` (NULL: the first of each pair) asks the other. -ECONNREFUSED and the like
  * when it came to nothing; *ret_reason (static, a row of names_cm_reject) then says why, where the CM did. */
 int cm_up(struct case_run *r, const struct ends *ends, const char *from, const char *by, const char **ret_reason, struct error *e);
@@ -432,7 +433,7 @@ void faults_on_modify(struct case_run *r, const char *qp, const char *to, json_t
 const char *faults_cm_refuses(struct case_run *r, const char *qp);
 /* A connect by rdma_cm to that end came to nothing, for this reason (may be NULL). */
 void faults_cm_refused(struct case_run *r, const char *qp, const char *reason);
-void faults_on_mr_create(struct case_run *r, const char *mr, json_t *req);
+void faults_on_create(struct case_run *r, const char *name, json_t *req);
 void faults_on_post(struct case_run *r, const char *qp);
 
 /* ---- steps (step.c, step_*.c) ---- */

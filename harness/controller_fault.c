@@ -376,12 +376,12 @@ void faults_cm_refused(struct case_run *r, const char *qp, const char *reason)
 	f->f.ops->cm_refused(&f->f, qp, reason);
 }
 
-void faults_on_mr_create(struct case_run *r, const char *mr, json_t *req)
+void faults_on_create(struct case_run *r, const char *name, json_t *req)
 {
 	struct fault_run *f;
 
-	EACH_ACTIVE(r, f, on_mr_create)
-	f->f.ops->on_mr_create(&f->f, mr, req);
+	EACH_ACTIVE(r, f, on_create)
+	f->f.ops->on_create(&f->f, name, req);
 }
 
 void faults_on_post(struct case_run *r, const char *qp)

@@ -87,7 +87,7 @@ static int env_release_receives(void *ctl, const char *qp, struct error *e)
 {
 	struct object *o = ctl_object_find(ctl, qp);
 
-	return o ? link_release_receives(ctl, o, e) : error_set(e, -ENOENT, "there is no QP %s", qp);
+	return o ? link_release_receives(ctl, o, e) : error_set(e, -ENOENT, "there is no QP or SRQ %s", qp);
 }
 
 static int env_resume_connect(void *ctl, const char *qp, struct error *e)

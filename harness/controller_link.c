@@ -34,13 +34,14 @@ static void set_attr(struct case_run *r, json_t *set, const struct object *qp, c
 	json_object_set(set, name, (json_t *)v);
 }
 
-static json_t *create_pd_cq(const struct object *o)
+static json_t *create_pd_cq(struct case_run *r, const struct object *o)
 {
 	json_t *req = json_pack("{s:s,s:s,s:o}", "op", o->type == OBJECT_PD ? "pd_create" : "cq_create", "name", o->name, "dev",
 				json_sprintf("dev.%s", o->agent));
 
 	copy(req, o->plan, "depth");
 	copy(req, o->plan, "poll");
+	faults_on_create(r, o->name, req);
 	return req;
 }
 
@@ -64,7 +65,7 @@ static json_t *create_mr(struct case_run *r, struct ops *ops, const struct objec
 	copy(req, o->plan, "pd");
 	copy(req, o->plan, "bytes");
 	json_object_set_new(req, "access", json_deep_copy(json_object_get(o->plan, "access")));
-	faults_on_mr_create(r, o->name, req);
+	faults_on_create(r, o->name, req);
 	return req;
 }
 
@@ -128,6 +129,7 @@ static json_t *create_qp(struct case_run *r, struct ops *ops, const struct objec
 	json_object_set_new(req, "cap", cap);
 	if (receive_mr(r, qp))
 		json_object_set_new(req, "rx", json_string(receive_mr(r, qp)->name));
+	faults_on_create(r, qp->name, req);
 	return req;
 }
 
@@ -159,7 +161,7 @@ void link_create(struct case_run *r, struct ops *ops, struct object *o)
 	switch (o->type) {
 	case OBJECT_PD:
 	case OBJECT_CQ:
-		req = create_pd_cq(o);
+		req = create_pd_cq(r, o);
 		break;
 	case OBJECT_SRQ:
 		req = create_srq(r, ops, o);
@@ -282,13 +284,16 @@ static void add_move(struct case_run *r, struct ops *ops, struct object *qp, con
 		json_pack("{s:s,s:s,s:s,s:o,s:s}", "op", "qp_modify", "name", qp->name, "to", to, "set", set, "by", by));
 }
 
-static void note_kept_back(struct case_run *r, struct object *qp, unsigned count, const char *by)
+/* q: the QP whose receive queue it is, or the SRQ. */
+static void note_kept_back(struct case_run *r, struct object *q, unsigned count, const char *by)
 {
-	qp->kept_back = count;
+	json_t *obj = q->type == OBJECT_SRQ ? json_string(q->name) : json_sprintf("%s.recv", q->name);
+
+	q->kept_back = count;
 	case_record(r, "controller",
-		    json_pack("{s:s,s:o,s:i,s:s,s:I,s:i,s:i,s:i,s:s}", "kind", "post", "obj", json_sprintf("%s.recv", qp->name),
-			      "life", (int)qp->life, "op", "RECV", "size", (json_int_t)json_int(r->plan, "msg_bytes", 0), "count",
-			      (int)count, "accepted", 0, "kept_back", (int)count, "by", by));
+		    json_pack("{s:s,s:o,s:i,s:s,s:I,s:i,s:i,s:i,s:s}", "kind", "post", "obj", obj, "life", (int)q->life, "op",
+			      "RECV", "size", (json_int_t)json_int(r->plan, "msg_bytes", 0), "count", (int)count, "accepted", 0,
+			      "kept_back", (int)count, "by", by));
 }
 
 static json_t *receive_request(struct case_run *r, const struct object *qp, int64_t count, const char *by)
@@ -309,24 +314,33 @@ static json_t *receive_request(struct case_run *r, const struct object *qp, int6
 	return req;
 }
 
-static void fill_srq(struct case_run *r, struct ops *ops, struct object *srq, const char *by)
+static json_t *srq_receive_request(struct case_run *r, const struct object *srq, int64_t count, const char *by)
 {
-	json_t *req;
 	int64_t head = json_int(srq->plan, "head_bytes", 0);
 	int64_t bytes = json_int(srq->plan, "bytes", json_int(r->plan, "msg_bytes", 64)) + head;
 	const char *mr = json_str(srq->plan, "mr");
+	json_t *req = json_pack("{s:s,s:s,s:I,s:I,s:s}", "op", "post_recv", "srq", srq->name, "count", (json_int_t)count, "size",
+				(json_int_t)bytes, "by", by);
 
-	if (!srq->exists || srq->receives_posted || !json_bool(srq->plan, "fill", true))
-		return;
-	req = json_pack("{s:s,s:s,s:I,s:I,s:s}", "op", "post_recv", "srq", srq->name, "count",
-			(json_int_t)json_int(srq->plan, "depth", 1), "size", (json_int_t)bytes, "by", by);
 	json_object_set_new(req, "stride", json_integer((bytes + 63) / 64 * 64));
 	if (head)
 		json_object_set_new(req, "head", json_integer(head));
 	if (mr)
 		json_object_set_new(req, "mr", json_string(mr));
-	ops_add(ops, srq->agent, req);
+	return req;
+}
+
+static void fill_srq(struct case_run *r, struct ops *ops, struct object *srq, const char *by)
+{
+	int64_t depth = json_int(srq->plan, "depth", 1);
+
+	if (!srq->exists || srq->receives_posted || !json_bool(srq->plan, "fill", true))
+		return;
 	srq->receives_posted = true;
+	if (faults_hold_receives(r, srq->name))
+		note_kept_back(r, srq, (unsigned)depth, by);
+	else
+		ops_add(ops, srq->agent, srq_receive_request(r, srq, depth, by));
 }
 
 void link_receives(struct case_run *r, struct ops *ops, struct object *qp, const char *by)
@@ -358,15 +372,17 @@ void link_receives(struct case_run *r, struct ops *ops, struct object *qp, const
 	}
 }
 
-int link_release_receives(struct case_run *r, struct object *qp, struct error *e)
+int link_release_receives(struct case_run *r, struct object *q, struct error *e)
 {
-	unsigned count = qp->kept_back;
+	unsigned count = q->kept_back;
+	json_t *req;
 	int rc;
 
-	if (!count || !qp->exists)
+	if (!count || !q->exists)
 		return 0;
-	qp->kept_back = 0;
-	rc = ask(r, qp->agent, receive_request(r, qp, count, "fault"), 0, NULL, e);
+	q->kept_back = 0;
+	req = q->type == OBJECT_SRQ ? srq_receive_request(r, q, count, "fault") : receive_request(r, q, count, "fault");
+	rc = ask(r, q->agent, req, 0, NULL, e);
 	return rc < 0 ? rc : 0;
 }
 

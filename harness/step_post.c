@@ -448,7 +448,7 @@ int step_post_recv_queue(struct case_run *r, const json_t *step, struct ops *ops
 		json_t *req;
 
 		if (o && o->type == OBJECT_SRQ)
-			req = json_pack("{s:s,s:s}", "op", "post_recv", "srq", o->name);
+			req = json_pack("{s:s,s:s,s:s*}", "op", "post_recv", "srq", o->name, "mr", json_str(o->plan, "mr"));
 		else {
 			json_t *one = json_pack("[s]", name);
 

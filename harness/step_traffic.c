@@ -32,8 +32,9 @@ static json_t *prepare_request(struct case_run *r, const struct object *qp, cons
 {
 	json_t *req = json_pack("{s:s,s:s,s:s,s:I,s:I,s:o}", "op", "traffic_prepare", "as", spec->as, "qp", qp->name, "size",
 				(json_int_t)spec->size, "tag", (json_int_t)tag, "mr", json_sprintf("%s.trf", qp->name));
+	const char *srq = json_str(qp->plan, "srq");
 
-	if (faults_hold_receives(r, qp->name))
+	if (faults_hold_receives(r, qp->name) || (srq && faults_hold_receives(r, srq)))
 		json_object_set_new(req, "receives", json_integer(0));
 	name_receives(r, qp, req);
 	return req;
