@@ -192,7 +192,7 @@ static void begin_next_life(struct agent *a, struct qp *qp)
 /* Values that the mask took up are given as well. */
 static json_t *all_given(const struct modify_call *c)
 {
-	json_t *given = json_copy(c->set), *v;
+	json_t *given = c->set ? json_copy(c->set) : json_object(), *v;
 	const char *key;
 
 	json_object_foreach(c->values, key, v) {
