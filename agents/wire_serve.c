@@ -117,10 +117,14 @@ static json_t *tell_lost(struct wire_serve *s, const char *what, const char *por
 	return rec;
 }
 
-/* Lost beyond the wire: at the network device or behind it. */
-static void tell_lost_by_device(struct wire_serve *s, const char *port, uint64_t count, const char *why)
+/* Lost beyond the wire: at the network device or behind it. since: 0 where they were lost since the last look. */
+static void tell_lost_by_device(struct wire_serve *s, const char *port, uint64_t count, const char *why, uint64_t since)
 {
-	json_object_set_new(tell_lost(s, "frames", port, count, why), "by", json_string("device"));
+	json_t *rec = tell_lost(s, "frames", port, count, why);
+
+	json_object_set_new(rec, "by", json_string("device"));
+	if (since)
+		json_object_set_new(rec, "since", json_integer((json_int_t)since));
 }
 
 /* What the device had counted a while ago must have come here by now, and what it had been given must have left. On a busy machine
@@ -133,17 +137,21 @@ static void compare_with_device(struct wire_serve *s, struct wire_port *p, const
 
 	if (n->peer_dropped > p->told.peer_dropped)
 		tell_lost_by_device(s, p->name, n->peer_dropped - p->told.peer_dropped,
-				    "the other end of the veth sent them and the network device did not take them");
+				    "the other end of the veth sent them and the network device did not take them", 0);
 	if (!s->settling && now_ns() - p->then_ns < DUE_NS)
 		return;
+	const uint64_t since = p->before_then_ns;
+
 	p->then = *n;
+	p->before_then_ns = p->then_ns;
 	p->then_ns = now_ns();
 	if (in > p->missing_in)
-		tell_lost_by_device(s, p->name, in - p->missing_in, "the network device has counted them and they did not come");
+		tell_lost_by_device(s, p->name, in - p->missing_in, "the network device has counted them and they did not come",
+				    since);
 	if (out > p->missing_out) {
 		snprintf(why, sizeof why, "the network device was given them and has not sent them (dropped by itself: %llu)",
 			 (unsigned long long)n->device_dropped);
-		tell_lost_by_device(s, p->name, out - p->missing_out, why);
+		tell_lost_by_device(s, p->name, out - p->missing_out, why, since);
 	}
 	p->missing_in = in > p->missing_in ? in : p->missing_in;
 	p->missing_out = out > p->missing_out ? out : p->missing_out;
@@ -162,13 +170,13 @@ static void look_at_port(struct wire_serve *s, struct wire_port *p)
 			  "they were longer than a slot of the receive ring (offloading left on?)");
 	if (n.send_failed > told->send_failed) {
 		snprintf(why, sizeof why, "they could not be sent: %s", strerror(n.send_errno));
-		tell_lost_by_device(s, p->name, n.send_failed - told->send_failed, why);
+		tell_lost_by_device(s, p->name, n.send_failed - told->send_failed, why, 0);
 	}
 	if (n.exact)
 		compare_with_device(s, p, &n);
 	else if (n.device_dropped > told->device_dropped)
 		tell_lost_by_device(s, p->name, n.device_dropped - told->device_dropped,
-				    "the network device dropped them after they were sent");
+				    "the network device dropped them after they were sent", 0);
 	if (n.unsummed > told->unsummed && !told->unsummed)
 		tell_lost(s, "checksums", p->name, n.unsummed,
 			  "frames without a checksum, left to offloading, were carried as they are");

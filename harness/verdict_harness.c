@@ -205,7 +205,10 @@ const struct m_fault *verdict_loss_is_planned(const struct judge *j, const struc
 
 	if (!what || strcmp(what, "frames") || !port || !by || strcmp(by, "device"))
 		return NULL;
-	return m_link_fault_on(j->m, port, k->rec, k->t);
+	/* They are missed a while after they went astray. */
+	uint64_t told = json_u64(k->r, "t", 0), since = json_u64(k->r, "since", told);
+
+	return m_link_fault_on(j->m, port, k->rec, since < told ? k->t - (told - since) : k->t);
 }
 
 /* What the wire lost is an unplanned fault, except where the device itself has been told to lose; what only its own records lost

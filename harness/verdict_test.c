@@ -120,6 +120,7 @@ static const struct row {
 	{ "wire-lost-frames", "inconclusive", { "the wire at port a lost 3 frames: they came in and the receive ring was full" } },
 	{ "wire-lost-by-a-link-fault", "pass", { "3 frames were lost at port b, where unplugged (link_down) was active" } },
 	{ "wire-lost-after-a-link-fault", "inconclusive", { "the wire at port b lost 3 frames" } },
+	{ "wire-lost-since-a-link-fault", "pass", { "3 frames were lost at port b, where unplugged (link_down) was active" } },
 	{ "wire-lost-captures", "pass", { "" } },
 	{ "wire-died", "error", { "the wire died: killed by signal 9" } },
 	{ "wire-never-matched", "inconclusive", { "fault hole (wire)", "512 packets came to it" } },
