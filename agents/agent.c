@@ -32,9 +32,9 @@ static int send_hello(struct agent *a)
 
 	file_line(BOOT_ID_PATH, boot_id, sizeof(boot_id));
 	recorder_clock_domain(clk, sizeof(clk));
-	hello = json_pack("{s:{s:i, s:s, s:I, s:s, s:s, s:[s,s,s,s,s,s,s,s,s,s]}}", "hello", "protocol", AGENT_PROTOCOL, "build",
+	hello = json_pack("{s:{s:i, s:s, s:I, s:s, s:s, s:[s,s,s,s,s,s,s,s,s,s,s]}}", "hello", "protocol", AGENT_PROTOCOL, "build",
 			  QD_BUILD, "pid", (json_int_t)getpid(), "boot_id", boot_id, "clk", clk, "caps", "RC", "UC", "UD",
-			  "multicast", "srq", "atomics", "inline", "chain", "sqd", "mw");
+			  "multicast", "srq", "atomics", "inline", "chain", "sqd", "mw", "extended");
 	if (!hello)
 		return -ENOMEM;
 	if (cm_is_there())

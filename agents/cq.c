@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 
 #include "../harness/json.h"
@@ -11,6 +12,7 @@
 #include "../harness/names.h"
 #include "../harness/units.h"
 #include "drain.h"
+#include "extended.h"
 #include "object.h"
 #include "traffic.h"
 #include "verbs_thread.h"
@@ -72,12 +74,13 @@ unsigned cq_poll(struct agent *a, struct cq *cq, unsigned max)
 	while (!max || total < max) {
 		unsigned want = max && max - total < BATCH ? max - total : BATCH;
 		struct ibv_wc wc[BATCH];
-		int n = ibv_poll_cq(cq->cq, (int)want, wc);
+		int n = cq_take(cq, (int)want, wc);
 		uint64_t t = now_ns();
 
 		if (n < 0) {
 			agent_record(a, t, "verb", cq->o.name, cq->o.life,
-				     json_pack("{s:s, s:i}", "verb", "ibv_poll_cq", "errno", n == -1 ? EIO : -n));
+				     json_pack("{s:s, s:i}", "verb", cq->extended ? "ibv_start_poll" : "ibv_poll_cq", "errno",
+					       n == -1 ? EIO : -n));
 			break;
 		}
 		for (int i = 0; i < n; i++)
@@ -218,7 +221,8 @@ static void run_create(struct verbs_call *call)
 	}
 	flags = fcntl(c->channel->fd, F_GETFL);
 	if (flags >= 0 && fcntl(c->channel->fd, F_SETFL, flags | O_NONBLOCK) == 0)
-		c->made = ibv_create_cq(c->ctx, c->depth, c->cq, c->channel, 0);
+		c->made = c->cq->extended ? extended_create_cq(c->ctx, c->depth, c->cq, c->channel)
+					  : ibv_create_cq(c->ctx, c->depth, c->cq, c->channel, 0);
 	if (!c->made) {
 		call->err = errno ? errno : EIO;
 		ibv_destroy_comp_channel(c->channel);
@@ -266,7 +270,7 @@ static void finish_create(struct agent *a, struct verbs_call *call)
 void op_cq_create(struct agent *a, struct request *r)
 {
 	struct object *dev = object_need(a, r, OBJECT_DEV, "dev"), *o;
-	const char *poll = json_str(r->body, "poll");
+	const char *poll = json_str(r->body, "poll"), *api = json_str(r->body, "api");
 	struct cq_call *c;
 	struct cq *cq;
 
@@ -278,9 +282,10 @@ void op_cq_create(struct agent *a, struct request *r)
 	cq = (struct cq *)o;
 	cq->dev = (struct dev *)dev;
 	cq->manual = poll && poll[0] == 'm';
+	cq->extended = api && strcmp(api, "extended") == 0;
 	dev->users++;
 	c = verbs_call_new(sizeof(*c));
-	*c = (struct cq_call){ .call = { .verb = "ibv_create_cq",
+	*c = (struct cq_call){ .call = { .verb = cq->extended ? "ibv_create_cq_ex" : "ibv_create_cq",
 					 .obj = o,
 					 .req = r,
 					 .run = run_create,

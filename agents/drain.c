@@ -10,6 +10,7 @@
 #include "../harness/names.h"
 #include "../harness/units.h"
 #include "cq.h"
+#include "extended.h"
 #include "object.h"
 #include "post.h"
 #include "qp.h"
@@ -101,7 +102,7 @@ static void post_marker(struct agent *a, struct qp *qp)
 	if (qp->state != IBV_QPS_ERR)
 		return;
 	wr.wr_id = res.first = res.last = queue_wr_id(qp->sq, WRID_MARKER, 0);
-	res.err = ibv_post_send(qp->qp, &wr, &bad);
+	res.err = qp_send(qp, &wr, &bad);
 	res.t_last_ns = now_ns();
 	res.accepted = res.err == 0;
 	res.bad = res.err ? 0 : -1;

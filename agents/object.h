@@ -96,6 +96,7 @@ struct cq {
 	sd_event_source *source; /* completion events */
 	sd_event_source *again;  /* more to poll, after others had their turn */
 	bool manual, hold;
+	bool extended;     /* made and polled by the extended interface */
 	unsigned watchers; /* traffics and drains that need a manual CQ polled */
 	unsigned unacked;
 };
@@ -119,6 +120,7 @@ struct qp {
 	struct ibv_qp_cap cap;
 	struct group *groups; /* that it is attached to */
 	bool signal_all;
+	bool extended;           /* made and posted to by the extended interface */
 	bool dying;              /* its destruction is under way: nothing is posted any more */
 	enum ibv_qp_state state; /* as last seen */
 	struct traffic *traffic; /* that runs on it */

@@ -10,6 +10,7 @@
 #include "../harness/names.h"
 #include "../harness/pattern.h"
 #include "../harness/units.h"
+#include "extended.h"
 #include "window.h"
 
 /* One message as it is asked for: the request itself, or a member of its chain over it. */
@@ -270,7 +271,7 @@ static int send_one(struct qp *qp, const struct message *m, struct ibv_send_wr *
 
 	if (m->bind.mw && m->bind.mw->type == IBV_MW_TYPE_1)
 		return bind_by_verb(&m->bind, qp->qp, wr);
-	return ibv_post_send(qp->qp, wr, &bad);
+	return qp_send(qp, wr, &bad);
 }
 
 static void post_each(struct agent *a, struct qp *qp, const struct message *m, uint64_t index0, struct post_result *res)
@@ -315,7 +316,7 @@ static void post_chain(struct agent *a, struct qp *qp, const struct message *mes
 		if (i)
 			list[i - 1].next = &list[i];
 	}
-	res->err = ibv_post_send(qp->qp, list, &bad);
+	res->err = qp_send(qp, list, &bad);
 	res->t_last_ns = now_ns();
 	if (res->err) {
 		accepted = post_bad_index(bad, list, sizeof(*list), res->count);
@@ -410,7 +411,8 @@ static void do_post(struct agent *a, struct request *r, struct qp *qp, const str
 		json_object_set_new(f, "members", members_json(m, res.count));
 	post_record(a, qp->sq, &res, f);
 	if (res.err)
-		request_fail_with(r, -res.err, post_reply(&res), "ibv_post_send: %s: %s", qp->o.name, strerror(res.err));
+		request_fail_with(r, -res.err, post_reply(&res), "%s: %s: %s", qp->extended ? "ibv_wr_complete" : "ibv_post_send",
+				  qp->o.name, strerror(res.err));
 	else
 		request_reply(r, post_reply(&res));
 	json_decref(res.rkeys);

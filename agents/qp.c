@@ -9,6 +9,7 @@
 #include "../harness/names.h"
 #include "../harness/units.h"
 #include "cq.h"
+#include "extended.h"
 #include "object.h"
 #include "qp.h"
 #include "qp_attr.h"
@@ -32,7 +33,7 @@ static void run_create(struct verbs_call *call)
 	struct create_call *c = (struct create_call *)call;
 
 	errno = 0;
-	c->made = ibv_create_qp(c->pd, &c->init);
+	c->made = c->qp->extended ? extended_create_qp(c->pd, &c->init) : ibv_create_qp(c->pd, &c->init);
 	if (!c->made)
 		call->err = errno ? errno : EIO;
 }
@@ -109,6 +110,7 @@ static void fill_init(const struct request *r, const struct qp *qp, struct ibv_q
 void op_qp_create(struct agent *a, struct request *r)
 {
 	const char *type_name = json_str(r->body, "type"), *srq_name = json_str(r->body, "srq"), *rx = json_str(r->body, "rx");
+	const char *api = json_str(r->body, "api");
 	const struct name *type = name_find(&names_qp_type, type_name ? type_name : "RC");
 	struct object *pd = NULL, *scq = NULL, *rcq = NULL, *srq = NULL, *o;
 	struct create_call *c;
@@ -131,10 +133,11 @@ void op_qp_create(struct agent *a, struct request *r)
 	qp->rcq = (struct cq *)rcq;
 	qp->srq = (struct srq *)srq;
 	qp->type = (enum ibv_qp_type)type->value;
+	qp->extended = api && strcmp(api, "extended") == 0;
 	qp->signal_all = json_bool(r->body, "signal_all", false);
 	snprintf(qp->rx_name, sizeof(qp->rx_name), "%s", rx ? rx : "");
 	count_users(qp, 1);
-	*c = (struct create_call){ .call = { .verb = "ibv_create_qp",
+	*c = (struct create_call){ .call = { .verb = qp->extended ? "ibv_create_qp_ex" : "ibv_create_qp",
 					     .obj = o,
 					     .req = r,
 					     .run = run_create,

@@ -12,6 +12,7 @@
 #include "../harness/pattern.h"
 #include "../harness/units.h"
 #include "cq.h"
+#include "extended.h"
 #include "object.h"
 #include "post.h"
 
@@ -320,7 +321,7 @@ static int chain_post(struct traffic *t, struct chain *c)
 	struct post_result res = { .count = c->n, .accepted = c->n, .t_first_ns = now_ns() };
 	struct ibv_send_wr *bad = NULL;
 	uint32_t seq = q->next;
-	int err = ibv_post_send(t->qp->qp, c->wr, &bad);
+	int err = qp_send(t->qp, c->wr, &bad);
 
 	res.t_last_ns = now_ns();
 	if (err) {

@@ -10,6 +10,7 @@
 const struct capability capability_table[] = {
 	{ "atomics", "the device does atomics", NULL, "caps" },
 	{ "cm", "agents connect by rdma_cm", NULL, "caps" },
+	{ "extended", "the extended interface: ibv_wr_*, ibv_start_poll", NULL, "caps" },
 	{ "guest", "the scenario may break the kernel it runs on: lab guest only", NULL, "guest" },
 	{ "multicast", "datagrams to groups of IPv6", NULL, "caps" },
 	{ "multicast_ipv4", "datagrams to groups of IPv4", NULL, "caps" },

@@ -41,6 +41,7 @@ static json_t *create_pd_cq(struct case_run *r, const struct object *o)
 
 	copy(req, o->plan, "depth");
 	copy(req, o->plan, "poll");
+	copy(req, o->plan, "api");
 	faults_on_create(r, o->name, req);
 	return req;
 }
@@ -119,6 +120,7 @@ static json_t *create_qp(struct case_run *r, struct ops *ops, const struct objec
 		datagram_handles(r, ops, qp);
 	copy(req, qp->plan, "type");
 	copy(req, qp->plan, "signal_all");
+	copy(req, qp->plan, "api");
 	cap = json_object();
 	json_object_foreach(json_object_get(qp->plan, "cap"), key, value) {
 		int64_t n;

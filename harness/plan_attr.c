@@ -108,6 +108,12 @@ static int value_put(struct planner *p, json_t *qp, const char *where, const cha
 	return 0;
 }
 
+/* No attribute of the QP, but how it is made and used. */
+static bool api_put(json_t *qp, const char *name, json_t *value)
+{
+	return !strcmp(name, "api") && !json_object_set(qp, "api", value);
+}
+
 /* A `qp:` block: what is for all, then what is for this agent. */
 static int block_put(struct planner *p, json_t *qp, const char *where, const json_t *block)
 {
@@ -118,11 +124,15 @@ static int block_put(struct planner *p, json_t *qp, const char *where, const jso
 	json_object_foreach((json_t *)block, name, value) {
 		if (json_object_get(p->agents, name) && json_is_object(value))
 			continue;
+		if (api_put(qp, name, value))
+			continue;
 		rc = value_put(p, qp, where, name, value);
 		if (rc)
 			return rc;
 	}
 	json_object_foreach(json_object_get(block, agent), name, value) {
+		if (api_put(qp, name, value))
+			continue;
 		rc = value_put(p, qp, where, name, value);
 		if (rc)
 			return rc;

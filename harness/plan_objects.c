@@ -209,9 +209,13 @@ static int add_named_cq(struct planner *p, const char *name, const json_t *given
 		}
 	}
 	json_decref(used_by);
-	if (!rc)
-		json_array_append_new(p->cqs,
-				      cq_new(name, agent, json_int(given, "depth", cq_depth(requests)), poll ? poll : "auto"));
+	if (!rc) {
+		json_t *cq = cq_new(name, agent, json_int(given, "depth", cq_depth(requests)), poll ? poll : "auto");
+
+		if (json_object_get(given, "api"))
+			json_object_set(cq, "api", json_object_get(given, "api"));
+		json_array_append_new(p->cqs, cq);
+	}
 	return rc;
 }
 

@@ -137,11 +137,13 @@ static void skip_objects(struct planner *p)
 
 	json_object_foreach(json_object_get(p->doc, "cq"), name, cq)
 		if (json_str(cq, "api") && !strcmp(json_str(cq, "api"), "extended"))
-			skip(p, "cq %s: api: extended is not in this build", name);
+			need(p, "extended", NULL);
 
 	json_array_foreach(p->qps, i, qp) {
-		const char *type = json_str(qp, "type");
+		const char *type = json_str(qp, "type"), *api = json_str(qp, "api");
 
+		if (api && !strcmp(api, "extended"))
+			need(p, "extended", NULL);
 		if (!strcmp(type, "UC"))
 			need(p, "uc", NULL);
 		else if (!strcmp(type, "UD"))
