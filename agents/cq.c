@@ -9,6 +9,7 @@
 
 #include "../harness/json.h"
 #include "../harness/log.h"
+#include "../harness/loop.h"
 #include "../harness/names.h"
 #include "../harness/units.h"
 #include "drain.h"
@@ -133,6 +134,47 @@ static int on_again(sd_event_source *source, void *user)
 	return 0;
 }
 
+/* A request that waits for completion events of a manual CQ. */
+struct cq_wait {
+	struct agent *agent;
+	struct request *req;
+	unsigned want; /* 0: for the whole time, and none should come */
+	bool ack;
+	sd_event_source *timer;
+};
+
+static void wait_end(struct cq *cq)
+{
+	struct cq_wait *w = cq->waiting;
+	json_t *ret = json_pack("{s:i}", "events", (int)cq->events);
+
+	cq->waiting = NULL;
+	sd_event_source_disable_unref(w->timer);
+	cq->kept = !w->ack;
+	if (!cq->hold && !cq->kept)
+		cq_acknowledge(cq);
+	json_object_set_new(ret, "unacked", json_integer(cq->unacked));
+	agent_record(w->agent, now_ns(), "verb", cq->o.name, cq->o.life,
+		     json_pack("{s:s, s:i, s:{s:i, s:b}, s:O}", "verb", "ibv_get_cq_event", "errno", 0, "args", "events",
+			       (int)w->want, "ack", w->ack, "ret", ret));
+	request_reply(w->req, ret);
+	free(w);
+}
+
+static void wait_check(struct cq *cq)
+{
+	if (cq->waiting && cq->waiting->want && cq->events >= cq->waiting->want)
+		wait_end(cq);
+}
+
+static int on_waited(sd_event_source *source, uint64_t usec, void *user)
+{
+	(void)source;
+	(void)usec;
+	wait_end(user);
+	return 0;
+}
+
 /* What comes while completions are taken is taken with them: events are asked for only then, and it is looked once more, for what
  * came in between. */
 static int on_completion(sd_event_source *source, int fd, uint32_t revents, void *user)
@@ -149,10 +191,13 @@ static int on_completion(sd_event_source *source, int fd, uint32_t revents, void
 	if (ibv_get_cq_event(cq->channel, &got, &context) != 0) /* should there be more, the loop comes back */
 		return 0;
 	cq->unacked++;
-	if (!cq->hold)
+	cq->events++;
+	if (!cq->hold && !cq->asked)
 		cq_acknowledge(cq);
-	if (!automatic(cq))
+	if (!automatic(cq)) {
+		wait_check(cq);
 		return 0;
+	}
 	taken = cq_poll(s->agent, cq, TURN_MAX);
 	arm(cq);
 	if (taken < TURN_MAX)
@@ -257,7 +302,8 @@ static void finish_create(struct agent *a, struct verbs_call *call)
 		cq->cq = c->made;
 		cq->channel = c->channel;
 		cq->unacked = 0;
-		cq->hold = false;
+		cq->hold = cq->asked = cq->kept = false;
+		cq->events = 0;
 		add_sources(a, cq);
 		if (!cq->manual)
 			arm(cq);
@@ -328,8 +374,106 @@ void op_cq_ack(struct agent *a, struct request *r)
 	if (!cq)
 		return;
 	n = cq_acknowledge(cq);
-	cq->hold = false;
+	cq->hold = cq->kept = false;
 	request_reply(r, json_pack("{s:i, s:i}", "unacked", 0, "acked", (int)n));
+}
+
+/* Completions that lie there already raise nothing: who asks has to look once more. */
+void op_cq_arm(struct agent *a, struct request *r)
+{
+	struct object *o = object_need(a, r, OBJECT_CQ, "cq");
+	struct cq *cq = (struct cq *)o;
+	bool solicited = json_bool(r->body, "solicited", false);
+	int err;
+
+	if (!o)
+		return;
+	if (!cq->hold && !cq->kept)
+		cq_acknowledge(cq);
+	cq->asked = true;
+	cq->events = 0;
+	err = ibv_req_notify_cq(cq->cq, solicited);
+	agent_record(a, now_ns(), "verb", o->name, o->life,
+		     json_pack("{s:s, s:i, s:{s:b}}", "verb", "ibv_req_notify_cq", "errno", err, "args", "solicited", solicited));
+	if (err)
+		request_fail(r, -err, "ibv_req_notify_cq: %s: %s", o->name, strerror(err));
+	else
+		request_reply(r, NULL);
+}
+
+void op_cq_wait(struct agent *a, struct request *r)
+{
+	struct object *o = object_need(a, r, OBJECT_CQ, "cq");
+	struct cq *cq = (struct cq *)o;
+
+	if (!o)
+		return;
+	if (cq->waiting) {
+		request_fail(r, -EBUSY, "cq_wait: %s: another request waits for its events", o->name);
+		return;
+	}
+	cq->waiting = calloc(1, sizeof(*cq->waiting));
+	if (!cq->waiting)
+		abort();
+	*cq->waiting = (struct cq_wait){
+		.agent = a, .req = r, .want = (unsigned)json_int(r->body, "events", 1), .ack = json_bool(r->body, "ack", true)
+	};
+	if (loop_timer(a->loop, now_ns() + json_u64(r->body, "wait_ns", 0), on_waited, cq, &cq->waiting->timer) < 0)
+		abort(); /* no memory */
+	wait_check(cq);
+}
+
+void cq_end_waits(struct agent *a)
+{
+	for (struct object *o = a->objects; o; o = o->hh.next)
+		if (o->type == OBJECT_CQ && ((struct cq *)o)->waiting)
+			wait_end((struct cq *)o);
+}
+
+struct resize_call {
+	struct verbs_call call;
+	struct cq *cq;
+	int depth;
+};
+
+static void run_resize(struct verbs_call *call)
+{
+	struct resize_call *c = (struct resize_call *)call;
+
+	call->err = ibv_resize_cq(c->cq->cq, c->depth);
+	if (call->err < 0)
+		call->err = errno ? errno : EIO;
+}
+
+static void finish_resize(struct agent *a, struct verbs_call *call)
+{
+	struct resize_call *c = (struct resize_call *)call;
+	json_t *ret = json_pack("{s:i}", "cqe", c->cq->cq ? c->cq->cq->cqe : 0);
+
+	if (!call->cancelled)
+		verbs_record(a, call, json_incref(ret));
+	call->obj->busy = false;
+	verbs_end(call, ret);
+}
+
+void op_cq_resize(struct agent *a, struct request *r)
+{
+	struct object *o = object_need(a, r, OBJECT_CQ, "name");
+	struct resize_call *c;
+
+	if (!o)
+		return;
+	c = verbs_call_new(sizeof(*c));
+	*c = (struct resize_call){ .call = { .verb = "ibv_resize_cq",
+					     .obj = o,
+					     .req = r,
+					     .run = run_resize,
+					     .finish = finish_resize,
+					     .args = json_pack("{s:I}", "depth", json_int(r->body, "depth", 1)) },
+				   .cq = (struct cq *)o,
+				   .depth = (int)json_int(r->body, "depth", 1) };
+	o->busy = true;
+	verbs_submit(a, &c->call, json_u64(r->body, "deadline_ns", 0));
 }
 
 void op_poll(struct agent *a, struct request *r)

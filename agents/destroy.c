@@ -77,8 +77,12 @@ static void end_srq(struct agent *a, struct object *o, bool gone)
 
 static void begin_cq(struct agent *a, struct object *o)
 {
+	struct cq *cq = (struct cq *)o;
+
 	(void)a;
-	cq_park((struct cq *)o, true);
+	if (!cq->hold && !cq->kept)
+		cq_acknowledge(cq);
+	cq_park(cq, true);
 }
 
 static int call_cq(struct object *o)

@@ -99,6 +99,10 @@ struct cq {
 	bool extended;     /* made and polled by the extended interface */
 	unsigned watchers; /* traffics and drains that need a manual CQ polled */
 	unsigned unacked;
+	bool asked;              /* armed by request: whoever waits then acknowledges */
+	bool kept;               /* who waited wanted it not acknowledged */
+	unsigned events;         /* since it was armed so */
+	struct cq_wait *waiting; /* for events */
 };
 
 struct srq {

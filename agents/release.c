@@ -168,6 +168,7 @@ static void let_go(struct agent *a)
 		traffic_end(t, -ECANCELED, "stop", "everything is released");
 	drain_end_all(a);
 	counters_end_all(a);
+	cq_end_waits(a);
 	cm_end_waits(a, NULL, "everything is released");
 	for (struct object *o = a->objects; o; o = o->hh.next) {
 		if (o->type == OBJECT_CQ && o->alive && ((struct cq *)o)->cq)

@@ -16,6 +16,15 @@ static void made(struct object *o, const json_t *reply)
 	o->ret = json_deep_copy(reply);
 }
 
+static void on_cq_resize(struct case_run *r, const char *agent, const json_t *req, const json_t *reply)
+{
+	struct object *o = ctl_object_find(r, json_str(req, "name"));
+
+	(void)agent;
+	if (o && o->ret)
+		json_object_set(o->ret, "cqe", json_object_get(reply, "cqe"));
+}
+
 static void remember_answer(json_t **place, const json_t *queried)
 {
 	json_decref(*place);
@@ -196,19 +205,11 @@ static const struct {
 	const char *op;
 	void (*apply)(struct case_run *r, const char *agent, const json_t *req, const json_t *reply);
 } effects[] = {
-	{ "device_open", on_device_open },
-	{ "pd_create", on_create },
-	{ "cq_create", on_create },
-	{ "srq_create", on_create },
-	{ "mr_create", on_mr_create },
-	{ "ah_create", on_ah_create },
-	{ "qp_create", on_qp_create },
-	{ "destroy", on_destroy },
-	{ "qp_modify", on_qp_modify },
-	{ "qp_query", on_qp_query },
-	{ "post_recv", on_post_recv },
-	{ "mw_create", on_mr_create },
-	{ "post", on_post },
+	{ "device_open", on_device_open }, { "pd_create", on_create },    { "cq_create", on_create },
+	{ "cq_resize", on_cq_resize },     { "srq_create", on_create },   { "mr_create", on_mr_create },
+	{ "ah_create", on_ah_create },     { "qp_create", on_qp_create }, { "destroy", on_destroy },
+	{ "qp_modify", on_qp_modify },     { "qp_query", on_qp_query },   { "post_recv", on_post_recv },
+	{ "mw_create", on_mr_create },     { "post", on_post },
 };
 
 void effect_apply(struct case_run *r, const char *agent, const json_t *req, const json_t *reply)

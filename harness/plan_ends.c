@@ -143,7 +143,7 @@ static int end_add(struct planner *p, const char *text, enum ends_how how, json_
 
 	if (rc)
 		return rc;
-	if (end.queue && (how == ENDS_QPS || how == ENDS_SRQS))
+	if (end.queue && (how == ENDS_QPS || how == ENDS_SRQS || how == ENDS_RESIZED))
 		return error_set(p->e, -EINVAL, "'%s' is a queue where a QP is wanted", text);
 	json_array_foreach(p->qps, i, qp) {
 		if (!end_matches(p, &end, qp))
@@ -167,7 +167,9 @@ static const char *other_object(const struct planner *p, const char *text, enum 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		size_t len = strlen(kinds[i].prefix);
 
-		if (how != ENDS_ANY && !(how == ENDS_SRQS && !strcmp(kinds[i].array, "srqs")))
+		bool srqs = !strcmp(kinds[i].array, "srqs"), cqs = !strcmp(kinds[i].array, "cqs");
+
+		if (how != ENDS_ANY && !(how == ENDS_SRQS && srqs) && !(how == ENDS_RESIZED && (srqs || cqs)))
 			continue;
 		if (!strncmp(text, kinds[i].prefix, len) && plan_find(p->plan, kinds[i].array, text + len))
 			return text + len;

@@ -33,10 +33,11 @@ struct planner {
 
 /* plan_ends.c */
 enum ends_how {
-	ENDS_QPS,  /* QPs only */
-	ENDS_SRQS, /* QPs and SRQs */
-	ENDS_USED, /* QPs and queues; an agent stands for all of its QPs */
-	ENDS_ANY,  /* also CQs, SRQs, MRs and agents' devices */
+	ENDS_QPS,     /* QPs only */
+	ENDS_SRQS,    /* QPs and SRQs */
+	ENDS_RESIZED, /* QPs, SRQs and CQs */
+	ENDS_USED,    /* QPs and queues; an agent stands for all of its QPs */
+	ENDS_ANY,     /* also CQs, SRQs, MRs and agents' devices */
 };
 /* list: what the file says (array of strings). A new array of canonical names without repetitions. */
 int plan_ends(struct planner *p, const json_t *list, enum ends_how how, json_t **ret);

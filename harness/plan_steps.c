@@ -98,7 +98,7 @@ static int do_create_destroy(struct planner *p, json_t *step)
 static int do_modify(struct planner *p, json_t *step)
 {
 	set_returns(step);
-	return resolve_ends(p, step, "at", ENDS_SRQS);
+	return resolve_ends(p, step, "at", ENDS_RESIZED);
 }
 
 static void message_defaults(struct planner *p, json_t *message)
@@ -231,6 +231,8 @@ static int do_attach(struct planner *p, json_t *step)
 
 static int do_poll(struct planner *p, json_t *step)
 {
+	if (json_object_get(step, "wait"))
+		set_default(step, "events", json_integer(1));
 	return resolve_names(p, step, "cq");
 }
 

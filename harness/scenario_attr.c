@@ -9,7 +9,7 @@
 /* What only `modify: set:` and `expect: attr:` speak of: the controller hands these over or chooses them. */
 static const char *const set_only[] = { "dest_qpn", "dest_gid", "port", "cur_state", "en_sqd_async_notify", NULL };
 static const char *const at_creation[] = { "type", "signal_all", NULL };
-static const char *const of_srq[] = { "limit", "max_wr", NULL };
+static const char *const of_srq_or_cq[] = { "limit", "max_wr", "depth", NULL };
 static const char *const apis[] = { "classic", "extended", NULL };
 
 static bool listed(const char *const *words, const char *text)
@@ -107,7 +107,7 @@ static json_t *one_member(struct loader *l, struct ynode *n, const struct gkey *
 		return value_parse(l, n, &(struct gkey){ .name = name, .type = G_ATTRS, .flags = k->flags & ~(unsigned)G_AGENTS });
 	if (!strcmp(name, "api") && !(k->flags & G_UNBOUNDED))
 		return value_parse(l, n, &api);
-	if (listed(of_srq, name) && k->flags & G_UNBOUNDED && !(k->flags & G_EXPECTED))
+	if (listed(of_srq_or_cq, name) && k->flags & G_UNBOUNDED && !(k->flags & G_EXPECTED))
 		return value_parse(l, n, &(struct gkey){ .name = name, .type = G_NUMBER });
 	if (a && fits(k, name))
 		return attr_value(l, n, k, a);

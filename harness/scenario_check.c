@@ -82,12 +82,12 @@ void check_modify(struct loader *l, const struct ynode *map, void *out)
 {
 	static const char *const qp_only[] = { "to", "leave_out", "add", "mask" };
 	static const char *const retry[] = { "timeout", "retry_cnt", "rnr_retry", NULL };
-	bool srq = has_prefix(json_object_get(out, "at"), "srq.");
+	bool srq = has_prefix(json_object_get(out, "at"), "srq."), cq = has_prefix(json_object_get(out, "at"), "cq.");
 	const char *key;
 	json_t *value, *set = json_object_get(out, "set");
 
-	if (has_prefix(json_object_get(out, "at"), "cq.") || has_prefix(json_object_get(out, "at"), "dev."))
-		complain(l, key_of(map, "at"), NULL, "QPs and SRQs can be modified");
+	if (has_prefix(json_object_get(out, "at"), "dev."))
+		complain(l, key_of(map, "at"), NULL, "QPs, SRQs and CQs can be modified");
 	if (!set && !json_object_get(out, "to"))
 		complain(l, key_of(map, NULL), "`to: ERR`, `set: { timeout: 18 }`", "`modify` wants `to` or `set`");
 	if (json_object_get(out, "mask") && !json_object_get(out, "to"))
@@ -97,11 +97,15 @@ void check_modify(struct loader *l, const struct ynode *map, void *out)
 	not_with(l, map, out, "add", "mask");
 	if (first_of(set, retry))
 		l->attrs_changed = true;
-	for (size_t i = 0; srq && i < sizeof(qp_only) / sizeof(qp_only[0]); i++)
+	for (size_t i = 0; (srq || cq) && i < sizeof(qp_only) / sizeof(qp_only[0]); i++)
 		if (json_object_get(out, qp_only[i]))
-			complain(l, key_of(map, qp_only[i]), "`set: { limit: 8 }`", "an SRQ has no `%s`", qp_only[i]);
+			complain(l, key_of(map, qp_only[i]), srq ? "`set: { limit: 8 }`" : "`set: { depth: 64 }`", "%s has no `%s`",
+				 srq ? "an SRQ" : "a CQ", qp_only[i]);
 	json_object_foreach(set, key, value)
-		if ((!strcmp(key, "limit") || !strcmp(key, "max_wr")) != srq)
+		if (!strcmp(key, "depth") != cq)
+			complain(l, key_of(ynode_get(map, "set"), key), cq ? "allowed: depth" : "`at: cq.NAME`",
+				 cq ? "a CQ has no attribute `%s`" : "`%s` is an attribute of a CQ", key);
+		else if ((!strcmp(key, "limit") || !strcmp(key, "max_wr")) != srq)
 			complain(l, key_of(ynode_get(map, "set"), key), srq ? "allowed: limit, max_wr" : "`at: srq.NAME`",
 				 srq ? "an SRQ has no attribute `%s`" : "`%s` is an attribute of an SRQ", key);
 }
@@ -185,6 +189,11 @@ void check_poll(struct loader *l, const struct ynode *map, void *out)
 	if (!poll || strcmp(poll, "manual"))
 		complain(l, ynode_get(map, "cq"), "`cq: { NAME: { at: a, poll: manual } }`",
 			 "the CQ `%s` is polled by the harness already", name);
+	want_with(l, map, out, "events", "wait");
+	not_with(l, map, out, "arm", "wait");
+	not_with(l, map, out, "arm", "max");
+	not_with(l, map, out, "wait", "max");
+	not_with(l, map, out, "arm", "ack");
 }
 
 void check_traffic(struct loader *l, const struct ynode *map, void *out)

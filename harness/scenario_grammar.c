@@ -17,6 +17,7 @@ static const char *const uptos[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "ERR"
 static const char *const nones[] = { "none", NULL };
 static const char *const fills[] = { "all", "none", NULL };
 static const char *const polls[] = { "auto", "manual", NULL };
+static const char *const arms[] = { "next", "solicited", NULL };
 static const char *const apis[] = { "classic", "extended", NULL };
 static const char *const wrongs[] = { "wrong", "old", NULL };
 static const char *const addr_words[] = { "beyond", "misaligned", NULL };
@@ -181,7 +182,7 @@ static const struct gkey object_keys[] = {
 };
 
 static const struct gkey modify_keys[] = {
-	{ "at", G_ENDS, G_REQUIRED | G_THINGS, .help = "ends, or `srq.NAME`" },
+	{ "at", G_ENDS, G_REQUIRED | G_THINGS, .help = "ends, `srq.NAME` or `cq.NAME`" },
 	{ "to", G_WORD, 0, .names = &names_state, .help = "the state to move to" },
 	{ "set", G_ATTRS, G_UNBOUNDED, .help = "attributes other than the plan's; may be out of range" },
 	{ "leave_out", G_WORDS, 0, .names = &names_attr_mask, .help = "mask bits not to give though the transition needs them" },
@@ -260,6 +261,10 @@ static const struct gkey group_keys[] = {
 static const struct gkey poll_keys[] = {
 	{ "cq", G_OBJECT, G_REQUIRED | G_OBJ_CQ, .help = "a CQ with `poll: manual`" },
 	{ "max", G_NUMBER, 0, .min = 1, .max = MAX_COUNT, .help = "at most so many completions; default all" },
+	{ "arm", G_WORD, 0, .words = arms, .help = "asks for an event, of the next completion or of the next solicited one" },
+	{ "wait", G_DURATION, 0, .max = MAX_TIME, .help = "for so long events are waited for" },
+	{ "events", G_NUMBER, G_NO_REF, .max = MAX_COUNT, .help = "beside `wait`: so many since the CQ was last armed; default 1" },
+	{ "ack", G_BOOL, 0, .help = "alone: acknowledges; `false` beside `wait`: the events are not acknowledged" },
 	{ .name = NULL },
 };
 
@@ -431,7 +436,7 @@ const struct gstep grammar_steps[] = {
 	{ "poll",
 	  GSTEP_MAP,
 	  { "`poll`", poll_keys, step_keys, check_poll },
-	  .help = "takes completions from a CQ with `poll: manual`" },
+	  .help = "takes completions from a CQ with `poll: manual`, or asks for its events" },
 	{ "attach",
 	  GSTEP_MAP,
 	  { "`attach`", group_keys, verb_keys, check_attach },

@@ -175,6 +175,7 @@ static json_t *attrs_schema(const struct gkey *k)
 	if (k->flags & G_UNBOUNDED && !(k->flags & G_EXPECTED)) {
 		json_object_set_new(properties, "limit", json_pack("{s:s}", "type", "integer"));
 		json_object_set_new(properties, "max_wr", json_pack("{s:s}", "type", "integer"));
+		json_object_set_new(properties, "depth", json_pack("{s:s}", "type", "integer"));
 	}
 	schema = json_pack("{s:s,s:o,s:b}", "type", "object", "properties", properties, "additionalProperties", 0);
 	if (k->flags & G_AGENTS) {

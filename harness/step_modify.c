@@ -141,6 +141,14 @@ static json_t *srq_request(struct case_run *r, const struct object *srq, const j
 	return json_pack("{s:s,s:s,s:o}", "op", "srq_modify", "name", srq->name, "set", set);
 }
 
+static json_t *cq_request(struct case_run *r, const struct object *cq, const json_t *step)
+{
+	int64_t depth = 1;
+
+	value_resolve(r, json_object_get(json_object_get(step, "set"), "depth"), 1, &depth, NULL);
+	return json_pack("{s:s,s:s,s:I}", "op", "cq_resize", "name", cq->name, "depth", (json_int_t)depth);
+}
+
 int step_modify_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e)
 {
 	json_t *qps = json_array();
@@ -154,6 +162,8 @@ int step_modify_queue(struct case_run *r, const json_t *step, struct ops *ops, s
 
 		if (o && o->type == OBJECT_SRQ)
 			ops_add(ops, o->agent, srq_request(r, o, step));
+		else if (o && o->type == OBJECT_CQ)
+			ops_add(ops, o->agent, cq_request(r, o, step));
 		else
 			json_array_append(qps, (json_t *)name);
 	}

@@ -488,7 +488,14 @@ int step_poll_queue(struct case_run *r, const json_t *step, struct ops *ops, str
 		return rc;
 	if (!cq)
 		return error_set(e, -ENOENT, "there is no CQ %s", name ? name : "?");
-	req = json_pack("{s:s,s:s}", "op", "poll", "cq", name);
+	if (json_str(step, "arm"))
+		req = json_pack("{s:s,s:s,s:b}", "op", "cq_arm", "cq", name, "solicited",
+				strcmp(json_str(step, "arm"), "solicited") == 0);
+	else if (json_object_get(step, "wait"))
+		req = json_pack("{s:s,s:s,s:O,s:O,s:b}", "op", "cq_wait", "cq", name, "wait_ns", json_object_get(step, "wait"),
+				"events", json_object_get(step, "events"), "ack", json_bool(step, "ack", true));
+	else
+		req = json_pack("{s:s,s:s}", "op", json_bool(step, "ack", false) ? "cq_ack" : "poll", "cq", name);
 	if (max)
 		json_object_set_new(req, "max", json_integer(max));
 	ops_add(ops, cq->agent, req);
