@@ -524,6 +524,9 @@ int ctl_traffic_run(struct case_run *r, const struct ends *ends, const struct tr
 void traffics_stop(struct case_run *r);
 /* Begins, looks at or ends a part of the time of a background traffic (NULL: of each). */
 void traffics_phase(struct case_run *r, const char *as, const char *phase, const char *what);
+/* Nothing new is sent, and what was sent has had time to end; false: it goes on. For what exchanges a queue of the network device:
+ * while it does the device refuses packets, which is more than a loss to some. */
+void traffics_pause(struct case_run *r, bool on);
 
 struct recover_path {
 	const char *name;

@@ -107,7 +107,11 @@ int fault_inject(struct case_run *r, const json_t *step, struct error *e)
 	bystander_fault_begins(r, &f->f);
 	fault_record(f, "inject", NULL, 0, NULL);
 	recorder_flush(r->rec);
+	if (ops->counts_link)
+		traffics_pause(r, true);
 	rc = ops->inject(&f->f, e);
+	if (ops->counts_link)
+		traffics_pause(r, false);
 	traffics_settled(f);
 	if (rc < 0) {
 		f->f.active = false;
@@ -191,8 +195,12 @@ static int fault_end(struct fault_run *f, struct error *e)
 	f->done = true;
 	f->f.active = false;
 	recorder_flush(f->r->rec);
+	if (f->f.ops->counts_link)
+		traffics_pause(f->r, true);
 	if (f->f.ops->clear)
 		rc = f->f.ops->clear(&f->f, e);
+	if (f->f.ops->counts_link)
+		traffics_pause(f->r, false);
 	fault_prove(f, false);
 	fault_record(f, "clear", last_report(f), rc, rc < 0 ? e->text : NULL);
 	bystander_fault_ends(f->r, &f->f);

@@ -11,6 +11,7 @@
 
 #define TRAFFIC_DEFAULT_NS (20 * NSEC_PER_SEC)
 #define TAG_ITERATIONS 4096
+#define PAUSE_NS (500 * NSEC_PER_MSEC) /* what was sent may need its retransmissions on a link that a fault has hold of */
 #define PHASE_NS (3 * NSEC_PER_SEC)
 
 /* Where the receives of a queue go that has not had any: one with `fill: none`, for example. */
@@ -256,6 +257,26 @@ void traffics_phase(struct case_run *r, const char *as, const char *phase, const
 			phase_of(r, name, list, phase, what, &ops);
 	if (ops.head)
 		ops_run(r, &ops, PHASE_NS, NULL);
+	ops_free(&ops);
+}
+
+void traffics_pause(struct case_run *r, bool on)
+{
+	struct ops ops = { NULL };
+	const char *as;
+	json_t *list, *name;
+	size_t i;
+
+	json_object_foreach(r->traffics, as, list)
+		json_array_foreach(list, i, name) {
+			const struct object *qp = ctl_object_find(r, json_string_value(name));
+
+			if (qp && !agent_unreachable(agent_find(r, qp->agent)))
+				ops_add(&ops, qp->agent,
+					json_pack("{s:s,s:s,s:s,s:b}", "op", "traffic_pause", "as", as, "qp", qp->name, "on", on));
+		}
+	if (ops.head)
+		ops_run(r, &ops, PAUSE_NS, NULL);
 	ops_free(&ops);
 }
 
