@@ -29,6 +29,9 @@ static int by_time(const void *a, const void *b)
 
 	if (x->t != y->t)
 		return x->t < y->t ? -1 : 1;
+	/* What a rule makes of a packet may be told before the packet itself, with one time for both: the capture has them in order. */
+	if (x->n != y->n && x->n > 0 && y->n > 0)
+		return x->n < y->n ? -1 : 1;
 	return (x->rec > y->rec) - (x->rec < y->rec);
 }
 

@@ -115,6 +115,7 @@ static const struct row {
 	{ "wire-rnr-before-it-was-sent", "fail", { "PSN 0 was sent 5 times with no answer between: retry_cnt 3 allows 4" } },
 	{ "wire-rnr-too-soon", "fail", { "p.a: PSN 0 was sent again after 2.9", "the least is 10.2 ms (the RNR NAK's timer)" } },
 	{ "wire-rnr-waited-out", "pass", { "" } },
+	{ "wire-rnr-told-before-its-request", "pass", { "" } },
 	{ "wire-read-resumed", "pass", { NULL } },
 	{ "wire-out-of-order", "fail", { "PSN 1 for the first time after PSN 2" } },
 	{ "wire-lost-frames", "inconclusive", { "the wire at port a lost 3 frames: they came in and the receive ring was full" } },
