@@ -271,7 +271,7 @@ int plan_pairs(struct planner *p, const json_t *list, json_t **ret)
 /* What each QP has unless the file says otherwise. */
 static bool is_own_object(const char *suffix)
 {
-	static const char *const suffixes[] = { ".scq", ".rcq", ".tx", ".rx", ".mem", ".trf" };
+	static const char *const suffixes[] = { ".scq", ".rcq", ".tx", ".rx", ".mem", ".trf", ".ah" };
 
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++)
 		if (!strcmp(suffix, suffixes[i]))

@@ -99,7 +99,9 @@ static bool saw(const struct model *m, const struct m_match *what, size_t of, co
 		const struct m_comp *c = &m->comps.v[i];
 		const char *spec = json_str(json_object_get(c->deviation, "when"), "spec");
 
-		if (c->qp != of || c->recv || c->rec > what->rec || (present && c->qp_life != m->qps.v[of].life))
+		/* Of one QP's two queues either may have been polled first. */
+		if (c->qp != of || c->recv || (of != what->qp && c->rec > what->rec) ||
+		    (present && c->qp_life != m->qps.v[of].life))
 			continue;
 		if (json_array_has(statuses, c->status) || (spec && json_array_has(statuses, spec)))
 			return true;
@@ -123,7 +125,7 @@ static bool receive_is_short(const struct model *m, const struct m_match *what, 
 	for (size_t i = 0; i < m->posts.n; i++) {
 		const struct m_post *p = &m->posts.v[i];
 
-		if (is_post_of(m, p, what->qp, false) && p->size < shortest)
+		if (is_post_of(m, p, what->qp, false) && !*p->traffic && p->size < shortest)
 			shortest = p->size;
 		if (is_post_of(m, p, peer, true) && !strncmp(p->op, "SEND", 4) && p->size > longest)
 			longest = p->size;
