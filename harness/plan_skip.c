@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "../faults/fault.h"
 #include "capability.h"
@@ -89,6 +90,12 @@ static void skip_post(struct planner *p, const json_t *step)
 		skip_post(p, member);
 }
 
+/* A group of IPv4 is a mapped address. */
+static const char *capability_of(const char *group)
+{
+	return !strncasecmp(group, "::ffff:", strlen("::ffff:")) ? "multicast_ipv4" : "multicast";
+}
+
 static void skip_steps(struct planner *p, const json_t *steps)
 {
 	size_t i;
@@ -109,6 +116,8 @@ static void skip_steps(struct planner *p, const json_t *steps)
 			skip_post(p, step);
 		else if ((!strcmp(what, "create") || !strcmp(what, "destroy")) && json_object_get(step, "mw"))
 			need(p, "mw", what);
+		else if (!strcmp(what, "attach") || !strcmp(what, "detach"))
+			need(p, capability_of(json_str(step, "group")), what);
 		skip_steps(p, json_object_get(step, "steps"));
 	}
 }
@@ -133,7 +142,7 @@ static void skip_objects(struct planner *p)
 {
 	size_t i;
 	const char *name;
-	json_t *qp, *cq;
+	json_t *qp, *cq, *ah;
 
 	json_object_foreach(json_object_get(p->doc, "cq"), name, cq)
 		if (json_str(cq, "api") && !strcmp(json_str(cq, "api"), "extended"))
@@ -155,6 +164,9 @@ static void skip_objects(struct planner *p)
 		need(p, "srq", NULL);
 	if (json_object_get(p->doc, "mw"))
 		need(p, "mw", NULL);
+	json_object_foreach(json_object_get(p->doc, "ah"), name, ah)
+		if (json_str(ah, "group"))
+			need(p, capability_of(json_str(ah, "group")), name);
 }
 
 void plan_skip(struct planner *p)
