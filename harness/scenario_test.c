@@ -241,6 +241,9 @@ static const struct {
 	{ "steps:\n  - expect: { packets: { class: ack } }\n", "f:4:15: error: `packets` wants `count` beside it" },
 	{ "steps:\n  - fault: { stale_peer: { at: a, use: never } }\n", "f:4:40: error: no earlier step is named `never`" },
 	{ "steps:\n  - fault: { psn_mismatch: { at: a } }\n", "f:4:14: error: fault `psn_mismatch`" },
+	{ "steps:\n  - attach: { at: a, group: \"fe80::1\" }\n", "f:4:30: error: `fe80::1` is no multicast GID" },
+	{ "ah: { x: { at: a, group: \"ff02::1\", to: b } }\nsteps:\n  - connect:\n",
+	  "f:3:37: error: `to` and `group` exclude each other" },
 	{ "steps:\n  - fault: { netem: { at: a, loss: 5 } }\n",
 	  "f:4:36: error: a percentage from 0% to 100% is wanted for `loss`, found `5`" },
 	{ "steps:\n  - modify: { at: a, to: ERR }\n    post: { at: a, op: SEND }\n",
@@ -284,6 +287,7 @@ static void these_are_right(void)
 		"steps:\n  - expect: { at: \"*\", qp: RTS }\n  - expect: { at: \"*.a\", qp: RTS }\n",
 		"steps:\n  - post: { at: a, op: WRITE, size: a.max_inline_data + 1 }\n",
 		"refs: []\ntags: x\nrequires: srq\nsteps:\n  - connect: {}\n",
+		"steps:\n  - attach: { at: a, group: \"::ffff:239.1.2.3\" }\n  - detach: { at: a, group: \"FF02::1\" }\n",
 		"steps:\n  - post: { at: a, op: SEND, as: 'quoted' }\n  - expect: { of: quoted, wc: 'SUCCESS' }\n",
 	};
 
