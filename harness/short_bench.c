@@ -278,7 +278,7 @@ static int count(bool slow, char kind[96], json_t **ret, struct error *e)
 	char dir[PATH_MAX], path[PATH_MAX + 8], vectors[16];
 	const char *tmp = getenv("TMPDIR");
 	json_t *figures = json_object();
-	double beside = 1, total;
+	double beside = 1, total = 0;
 
 	snprintf(dir, sizeof dir, "%.3000s/qd-bench.XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
 	if (!mkdtemp(dir)) {

@@ -40,7 +40,7 @@ guest_units=()
 for test in "$build"/test/*/*_test; do
 	name=${test#"$build"/test/}
 	log=$out/${name//\//-}.log
-	timeout -k 5 120 "$test" >"$log" 2>&1 </dev/null
+	timeout -k 5 600 "$test" >"$log" 2>&1 </dev/null
 	status=$?
 	if [ $status -eq 77 ]; then guest_units+=("$test"); continue; fi
 	count_unit "$name" $status "$log"
@@ -50,7 +50,7 @@ for test in ${guest_units[@]+"${guest_units[@]}"}; do
 	log=$out/${name//\//-}.log
 	status=77
 	if [ -z "$unit_only" ]; then
-		timeout -k 5 300 "$QPDRILL" guest run --lane "$test" >"$log" 2>&1 </dev/null
+		timeout -k 5 900 "$QPDRILL" guest run --lane "$test" >"$log" 2>&1 </dev/null
 		status=$?
 	fi
 	if [ $status -eq 77 ]; then
@@ -85,7 +85,7 @@ if [ -z "$unit_only" ]; then
 		[ -e "$script" ] || continue
 		echo "$script"
 		log=$out/${script//\//-}.log
-		timeout -k 10 1200 "$script" </dev/null 2>"$log" | tee "$log.out" | sed 's/^/  /'
+		timeout -k 10 3600 "$script" </dev/null 2>"$log" | tee "$log.out" | sed 's/^/  /'
 		status=${PIPESTATUS[0]}
 		ok=$(grep -c '^ok ' "$log.out") bad=$(grep -c '^not ok ' "$log.out") skip=$(grep -c '^skip ' "$log.out")
 		if [ "$bad" -gt 0 ] || [ "$status" -ne 0 ] || [ $((ok + skip)) -eq 0 ]; then
