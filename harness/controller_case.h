@@ -368,6 +368,7 @@ struct post {
 	char mr_agent[CTL_NAME_MAX], mr[CTL_NAME_MAX]; /* where the bytes end up, unless find */
 	bool find;                                     /* a SEND: looked for in the peer's receive slots */
 	bool data;                                     /* it moves something that can be looked at */
+	bool passes_on;                                /* sends what a READ of that name fetches, as it lies there by then */
 	bool atomic;                                   /* words, not a pattern: */
 	uint64_t before, after;                        /* what is there until it is done, and once it is done once */
 	uint64_t land_off;                             /* where its answers end up, in the QP's own tx */

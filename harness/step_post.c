@@ -223,6 +223,14 @@ static const char *land_mr(const struct post *p, char *buf, size_t size)
 	return buf;
 }
 
+/* Does it reach over the end of the region? Nobody can prepare or look at that. */
+static bool is_beyond(const struct post *p, const struct object *mem, uint64_t mem_off)
+{
+	uint64_t n = p->count < p->slots ? p->count : p->slots;
+
+	return mem_off + (n ? n - 1 : 0) * p->stride + p->size > json_u64(mem->plan, "bytes", 0);
+}
+
 /* Background where the bytes will end up, so that nothing from before passes for them; a READ's source gets the message. */
 static void prepare_memory(struct case_run *r, struct ops *ops, const struct post *p, const json_t *step, const char *mem_mr,
 			   uint64_t mem_off)
@@ -235,12 +243,12 @@ static void prepare_memory(struct case_run *r, struct ops *ops, const struct pos
 	if (!p->data || p->find || n == 0)
 		return;
 	if (strcmp(p->op, "READ") == 0) {
-		if (mem && mem->exists && !agent_unreachable(agent_find(r, mem->agent)))
+		if (mem && mem->life && !is_beyond(p, mem, mem_off) && !agent_unreachable(agent_find(r, mem->agent)))
 			ops_add(ops, mem->agent,
 				json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:i,s:I}", "op", "fill", "mr", mem->name, "off",
 					  (json_int_t)mem_off, "size", (json_int_t)p->size, "stride", (json_int_t)p->stride,
 					  "slots", (json_int_t)p->slots, "count", (int)n, "tag", (json_int_t)p->tag));
-	} else if (!mem || !mem->exists || agent_unreachable(agent_find(r, mem->agent)))
+	} else if (!mem || !mem->life || agent_unreachable(agent_find(r, mem->agent)))
 		return;
 	if (p->atomic) {
 		ops_add(ops, p->mr_agent, atomic_fill(p, p->mr, p->off, n, json_hex(p->before)));
@@ -289,6 +297,7 @@ static struct post *post_new(struct case_run *r, struct object *qp, const json_t
 	original = replay ? post_named(r, replay, qp) : NULL;
 	p->tag = original ? original->tag : (uint32_t)(tag + r->iterations % TAG_ITERATIONS);
 	p->find = is_send(p->op);
+	p->passes_on = original && strcmp(original->op, "READ") == 0 && strcmp(p->op, "READ") != 0;
 	/* A chain of different members is not one row of equal messages: its payload is the members' own affair. */
 	p->data = p->size > 0 && (p->find || is_remote(p->op)) && !json_object_get(step, "members");
 	p->atomic = is_atomic(p->op);
@@ -314,7 +323,7 @@ static json_t *post_request(struct case_run *r, const struct post *p, const json
 			json_object_set(req, copied[i], json_object_get(step, copied[i]));
 	if (json_object_get(step, "sge"))
 		json_object_set_new(req, "sge", json_integer(number(r, step, "sge", 1, e, rc)));
-	if (strcmp(p->op, "READ") == 0 || is_atomic(p->op))
+	if (strcmp(p->op, "READ") == 0 || is_atomic(p->op) || p->passes_on)
 		json_object_set_new(req, "fill", json_false());
 	if (!*rc)
 		*rc = window_request(r, p->qp, step, req, e);
@@ -362,7 +371,7 @@ static int queue_one(struct case_run *r, struct object *qp, const json_t *step, 
 		o = ctl_object_find(r, region_of(r, mem, &p->off));
 		snprintf(p->mr, sizeof p->mr, "%.63s", o ? o->name : mem);
 		snprintf(p->mr_agent, sizeof p->mr_agent, "%s", o ? o->agent : "");
-		p->data = p->data && (p->find || o);
+		p->data = p->data && (p->find || (o && !is_beyond(p, o, p->off)));
 	}
 	payload_settle(r, p->tag);
 	region = region_of(r, mem, &mem_off);
