@@ -88,7 +88,7 @@ struct fixture {
 
 static void set_up(struct fixture *f)
 {
-	int to[2], from[2];
+	int to[2] = { -1, -1 }, from[2] = { -1, -1 };
 
 	memset(f, 0, sizeof(*f));
 	CU_ASSERT_FATAL(sd_event_new(&f->loop) >= 0);
@@ -291,7 +291,7 @@ static void test_one_socket(void)
 	json_t *value = json_pack("{s:s}", "x", "1");
 	struct seen a = { 0 }, b = { 0 };
 	sd_event *loop = NULL;
-	int fds[2];
+	int fds[2] = { -1, -1 };
 
 	CU_ASSERT_FATAL(sd_event_new(&loop) >= 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
 	CU_ASSERT_EQUAL_FATAL(line_new(loop, fds[0], fds[0], &ops, &a, &a.line), 0);
