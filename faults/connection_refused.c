@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* An end that rdma_cm asks for a connection gives none: it says no, it does not listen, or it says nothing. */
+/* An end that rdma_cm asks for a connection gives none: it says no, or it does not listen. */
 #include "fault_common.h"
 
 #include <string.h>
 
 #include "../harness/json.h"
 
-static const char *const ways[] = { "reject", "nobody", "silent", NULL };
+static const char *const ways[] = { "reject", "nobody", NULL };
 
 static const struct fault_param params[] = {
 	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "the end that is asked" },
@@ -14,7 +14,8 @@ static const struct fault_param params[] = {
 	  .type = FAULT_PARAM_ENUM,
 	  .values = ways,
 	  .def = "reject",
-	  .help = "it says no, with private data; nobody listens where it should; it does not answer" },
+	  .help = "it says no, with private data; nobody listens where it should; it does not answer, and the asking end gives "
+		  "up" },
 	{ .name = NULL },
 };
 
@@ -39,7 +40,7 @@ static void cm_refused(struct fault *f, const char *qp, const char *reason)
 /* The peer was told exactly that. */
 static int prove(struct fault *f, json_t **ret, struct error *e)
 {
-	static const char *const told[] = { "CONSUMER_DEFINED", "INVALID_SERVICE_ID", "no answer" };
+	static const char *const told[] = { "CONSUMER_DEFINED", "INVALID_SERVICE_ID" };
 	const char *how = fault_arg(f, "how"), *refused = json_str(f->state, "refused");
 	int fired = 0;
 
@@ -57,7 +58,7 @@ const struct fault_ops fault_connection_refused = {
 	.blast = FAULT_BLAST_PAIR,
 	.params = params,
 	.needs = (const char *const[]){ "cm", NULL },
-	.proof = "the reason that the asking end was told",
+	.proof = "the reason that the CM has told",
 	.detection = fault_detect_none,
 	.inject = inject,
 	.clear = fault_clear_nothing,

@@ -430,7 +430,7 @@ void faults_on_handover(struct case_run *r, const char *to_qp, json_t *handover)
 bool faults_hold_receives(struct case_run *r, const char *qp);
 const char *faults_hold_state(struct case_run *r, const char *qp);
 void faults_on_modify(struct case_run *r, const char *qp, const char *to, json_t *set);
-/* How the end refuses whoever asks it by rdma_cm: "reject" "nobody" "silent"; NULL: it accepts. */
+/* How the end refuses whoever asks it by rdma_cm: "reject" "nobody"; NULL: it accepts. */
 const char *faults_cm_refuses(struct case_run *r, const char *qp);
 /* A connect by rdma_cm to that end came to nothing, for this reason (may be NULL). */
 void faults_cm_refused(struct case_run *r, const char *qp, const char *reason);

@@ -248,9 +248,7 @@ static int answer(struct meeting *m, const char *how, struct error *e)
 		return m->answered->rc ? not_met(m, m->active, m->answered, e) : 0;
 	if (!m->asked->done || m->asked->rc)
 		return not_met(m, m->passive, m->asked, e);
-	if (!how)
-		return accept_it(m, e);
-	return strcmp(how, "reject") == 0 ? refuse_it(m, e) : 0;
+	return how ? refuse_it(m, e) : accept_it(m, e);
 }
 
 static int conclude(struct meeting *m, struct error *e)

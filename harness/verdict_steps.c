@@ -365,6 +365,9 @@ static void outcome(struct judge *j, size_t inst, unsigned answered)
 			  in->text);
 	else if (!strcmp(in->outcome, "broken") && !strcmp(what, "traffic"))
 		judge_say(j, SEVERITY_FAIL, "traffic", inst, in->end_rec, "", "traffic did not pass%s%s", colon, in->text);
+	else if (!strcmp(in->outcome, "timeout") && !refusal_meant && json_has(in->plan, "by", "cm"))
+		judge_say(j, SEVERITY_FAIL, "expect", inst, in->end_rec, "", "the connect did not come to its end%s%s", colon,
+			  in->text);
 	else if (refusal_meant && strcmp(in->outcome, "refused"))
 		judge_say(j, SEVERITY_FAIL, "expect", inst, in->end_rec, "",
 			  "expected the connect to be refused, but it was %s%s%s", in->outcome, colon, in->text);
