@@ -333,10 +333,11 @@ static void finish_leave(struct agent *a, struct verbs_call *call)
 
 void cm_take_leave(struct agent *a, struct cm *cm)
 {
-	to_err(a, cm);
-	if (!cm->taking_leave)
-		verbs_submit(a, &call_new(cm, NULL, "rdma_disconnect", run_disconnect, finish_leave)->call, 0);
+	if (cm->taking_leave)
+		return;
 	cm->taking_leave = true;
+	to_err(a, cm);
+	verbs_submit(a, &call_new(cm, NULL, "rdma_disconnect", run_disconnect, finish_leave)->call, 0);
 }
 
 /* Of an end that has an ID: a listener has one once somebody asked. */
