@@ -43,6 +43,7 @@ struct walk {
 	const json_t *plan;
 	json_t *rows;   /* of all cases: {"RC SEND dry RNR_RETRY_EXC_ERR reset": row} */
 	json_t *events; /* {"RC QP_FATAL": row} */
+	json_t *faults; /* {"netem": true}: injected somewhere */
 	json_t *posts;  /* {"w": {"type","ops":[],"fault"}} */
 	json_t *active; /* {"dry": "missing_receive"} */
 	json_t *open;   /* rows' keys without their path: no recovery has followed yet */
@@ -267,6 +268,8 @@ static void take_steps(struct walk *w, const json_t *steps)
 
 		snprintf(made_up, sizeof(made_up), "step %zu", i);
 		if (!strcmp(what, "fault"))
+			json_object_set_new(w->faults, json_str(step, "fault"), json_true());
+		if (!strcmp(what, "fault"))
 			json_object_set_new(w->active, json_str(step, "as") ?: made_up, fault_name(step));
 		else if (!strcmp(what, "clear"))
 			json_array_foreach(json_object_get(step, "arg"), k, name)
@@ -377,22 +380,8 @@ static void add_absent(json_t *list, const struct refs *refs, const json_t *rows
 			add_missing(list, refs, kind, names->rows[i].text);
 }
 
-static bool has_fault(const json_t *rows, const char *name)
-{
-	const json_t *row;
-	size_t i;
-
-	json_array_foreach(rows, i, row) {
-		const char *fault = json_str(row, "fault");
-
-		if (fault && !strncmp(fault, name, strlen(name)) && (!fault[strlen(name)] || fault[strlen(name)] == ' '))
-			return true;
-	}
-	return false;
-}
-
 /* What there is in the language and no scenario asserts. */
-static json_t *holes_of(const json_t *rows, const json_t *events, const struct refs *refs)
+static json_t *holes_of(const json_t *rows, const json_t *events, const json_t *injected, const struct refs *refs)
 {
 	json_t *ops = json_array(), *absent_statuses = json_array(), *absent_events = json_array(), *faults = json_array(),
 	       *recoveries = json_array();
@@ -407,7 +396,7 @@ static json_t *holes_of(const json_t *rows, const json_t *events, const struct r
 	add_absent(absent_statuses, refs, rows, "status", &names_status);
 	add_absent(absent_events, refs, events, "event", &names_event);
 	for (const struct fault_ops *const *f = fault_table; *f; f++)
-		if (!has_fault(rows, (*f)->name))
+		if (!json_object_get(injected, (*f)->name))
 			add_missing(faults, refs, "fault", (*f)->name);
 	for (const char *const *p = paths; *p; p++)
 		if (!has_row(rows, "recovery", *p, NULL, NULL))
@@ -418,7 +407,7 @@ static json_t *holes_of(const json_t *rows, const json_t *events, const struct r
 
 int coverage_make(const json_t *plans, const json_t *verdicts, const struct refs *refs, json_t **ret, struct error *e)
 {
-	json_t *rows = json_object(), *events = json_object(), *out, *row_list, *event_list;
+	json_t *rows = json_object(), *events = json_object(), *injected = json_object(), *out, *row_list, *event_list;
 	const json_t *plan;
 	size_t i;
 
@@ -426,6 +415,7 @@ int coverage_make(const json_t *plans, const json_t *verdicts, const struct refs
 		struct walk w = { .plan = plan,
 				  .rows = rows,
 				  .events = events,
+				  .faults = injected,
 				  .posts = json_object(),
 				  .active = json_object(),
 				  .open = json_array(),
@@ -442,10 +432,12 @@ int coverage_make(const json_t *plans, const json_t *verdicts, const struct refs
 	row_list = sorted(rows);
 	event_list = sorted(events);
 	out = json_pack("{s:i,s:I,s:b,s:o,s:o,s:o,s:o,s:o}", "schema", 1, "cases", (json_int_t)json_array_size(plans), "run",
-			verdicts != NULL, "rows", row_list, "events", event_list, "holes", holes_of(row_list, event_list, refs),
-			"demands", named(plans, verdicts, refs, REF_DEMANDS), "seeds", named(plans, verdicts, refs, REF_SEEDS));
+			verdicts != NULL, "rows", row_list, "events", event_list, "holes",
+			holes_of(row_list, event_list, injected, refs), "demands", named(plans, verdicts, refs, REF_DEMANDS),
+			"seeds", named(plans, verdicts, refs, REF_SEEDS));
 	json_decref(rows);
 	json_decref(events);
+	json_decref(injected);
 	if (!out)
 		return error_set(e, -ENOMEM, "out of memory");
 	*ret = out;

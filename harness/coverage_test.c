@@ -132,6 +132,8 @@ static void test_rows(void)
 	CU_ASSERT_EQUAL(json_int(find(demands, "id", "9.4.5/alignment"), "cases", 9), 0);
 	CU_ASSERT(!find(json_object_get(json_object_get(coverage, "holes"), "ops"), "name", "RC WRITE"));
 	CU_ASSERT(find(json_object_get(json_object_get(coverage, "holes"), "ops"), "name", "RC READ") != NULL);
+	CU_ASSERT(!find(json_object_get(json_object_get(coverage, "holes"), "faults"), "name", "missing_receive"));
+	CU_ASSERT(find(json_object_get(json_object_get(coverage, "holes"), "faults"), "name", "netem") != NULL);
 	json_decref(coverage);
 	json_decref(again);
 }
