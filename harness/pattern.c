@@ -34,38 +34,38 @@ static uint64_t message_key(struct pattern p)
 #define ROUND (2 * LANES * WORD)
 typedef uint64_t words __attribute__((vector_size(LANES * WORD)));
 
-static words words_from(uint64_t key)
+static words words_from(uint64_t key, uint64_t step)
 {
-	return (words){ key, key + GOLDEN };
+	return (words){ key, key + step };
 }
 
-static words words_on(words w, unsigned n)
+static words words_on(words w, uint64_t step)
 {
-	return w + (words){ n * GOLDEN, n * GOLDEN };
+	return w + (words){ step, step };
+}
+
+/* step 0 is the background: not memset(), which an emulated processor may do byte by byte. */
+static void fill(uint8_t *at, size_t size, uint64_t key, uint64_t step)
+{
+	for (words w = words_from(key, step); size >= ROUND; size -= ROUND, at += ROUND, key += 2 * LANES * step) {
+		words more = words_on(w, LANES * step);
+
+		memcpy(at, &w, sizeof w);
+		memcpy(at + sizeof w, &more, sizeof more);
+		w = words_on(w, 2 * LANES * step);
+	}
+	for (; size >= WORD; size -= WORD, at += WORD, key += step)
+		memcpy(at, &key, WORD);
+	if (size)
+		memcpy(at, &key, size);
 }
 
 void pattern_fill(struct pattern p, void *buf, size_t size)
 {
-	uint8_t *at = buf;
-	uint64_t key;
-
-	if (p.tag == 0) {
-		if (size)
-			memset(buf, background(p.seed), size);
-		return;
-	}
-	key = message_key(p);
-	for (words w = words_from(key); size >= ROUND; size -= ROUND, at += ROUND, key += 2 * LANES * GOLDEN) {
-		words more = words_on(w, LANES);
-
-		memcpy(at, &w, sizeof w);
-		memcpy(at + sizeof w, &more, sizeof more);
-		w = words_on(w, 2 * LANES);
-	}
-	for (; size >= WORD; size -= WORD, at += WORD, key += GOLDEN)
-		memcpy(at, &key, WORD);
-	if (size)
-		memcpy(at, &key, size);
+	if (p.tag == 0)
+		fill(buf, size, background(p.seed) * 0x0101010101010101ULL, 0);
+	else
+		fill(buf, size, message_key(p), GOLDEN);
 }
 
 static bool all_background(uint64_t seed, const uint8_t *at, size_t size)
@@ -89,7 +89,7 @@ static uint64_t load(const uint8_t *at)
 
 static bool intact(uint64_t key, const uint8_t *at, size_t size)
 {
-	words w = words_from(key), differs = { 0 };
+	words w = words_from(key, GOLDEN), differs = { 0 };
 	uint64_t rest;
 
 	for (; size >= ROUND; size -= ROUND, at += ROUND, key += 2 * LANES * GOLDEN) {
@@ -97,8 +97,8 @@ static bool intact(uint64_t key, const uint8_t *at, size_t size)
 
 		memcpy(&one, at, sizeof one);
 		memcpy(&other, at + sizeof one, sizeof other);
-		differs |= (one ^ w) | (other ^ words_on(w, LANES));
-		w = words_on(w, 2 * LANES);
+		differs |= (one ^ w) | (other ^ words_on(w, LANES * GOLDEN));
+		w = words_on(w, 2 * LANES * GOLDEN);
 	}
 	rest = differs[0] | differs[1];
 	for (; size >= WORD; size -= WORD, at += WORD, key += GOLDEN)
