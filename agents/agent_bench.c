@@ -418,6 +418,11 @@ static int measure(const struct figure *f, json_t *into, bool agents_first, stru
 	return 0;
 }
 
+static bool is_wanted(const char *only, const struct figure *f)
+{
+	return !only || strcmp(only, f->key) == 0;
+}
+
 int main(int argc, char **argv)
 {
 	long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 3;
@@ -432,12 +437,11 @@ int main(int argc, char **argv)
 		json_object_set_new(out, figures[i].key, json_pack("{s:[],s:[]}", "agent", "perftest"));
 	/* Once for nothing: memory that was never touched is no part of the question. */
 	for (size_t i = 0; rc == 0 && i < NUM_FIGURES; i++)
-		rc = run_agents(&figures[i], &(double){ 0 }, &e);
+		rc = is_wanted(argc > 2 ? argv[2] : NULL, &figures[i]) ? run_agents(&figures[i], &(double){ 0 }, &e) : 0;
 	for (long round = 0; rc == 0 && round < rounds; round++)
 		for (size_t i = 0; rc == 0 && i < NUM_FIGURES; i++)
-			rc = argc > 2 && strcmp(argv[2], figures[i].key) != 0
-				     ? 0
-				     : measure(&figures[i], json_object_get(out, figures[i].key), round % 2 == 0, &e);
+			if (is_wanted(argc > 2 ? argv[2] : NULL, &figures[i]))
+				rc = measure(&figures[i], json_object_get(out, figures[i].key), round % 2 == 0, &e);
 	for (int i = 0; i < 2; i++) {
 		line_free(peers[i].line); /* their end */
 		proc_stop(&peers[i].proc, SIGTERM, 5 * NSEC_PER_SEC);
