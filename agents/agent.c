@@ -14,6 +14,7 @@
 #include "../harness/record.h"
 #include "../harness/units.h"
 #include "cm.h"
+#include "cq_set.h"
 #include "object.h"
 #include "release.h"
 #include "verbs_thread.h"
@@ -60,6 +61,7 @@ void agent_record(struct agent *a, uint64_t t_ns, const char *kind, const char *
 		json_decref(fields);
 	}
 	outer = json_pack("{s:o}", "rec", record);
+	a->turn = true;
 	rc = a->leaving ? 0 : line_send(a->line, outer);
 	json_decref(outer);
 	if (rc < 0 && rc != -EPIPE) {
@@ -111,6 +113,11 @@ int agent_new(sd_event *loop, int rfd, int wfd, struct agent **ret, struct error
 		error_set(e, rc, "stdin and stdout cannot be watched: %s", strerror(-rc));
 		goto free_agent;
 	}
+	rc = cq_set_new(a, &a->cq_set);
+	if (rc < 0) {
+		error_set(e, rc, "completion events cannot be watched: %s", strerror(-rc));
+		goto free_agent;
+	}
 	rc = verbs_thread_new(a, &a->verbs);
 	if (rc < 0) {
 		error_set(e, rc, "the verbs thread cannot be started: %s", strerror(-rc));
@@ -135,6 +142,7 @@ void agent_free(struct agent *a)
 	witness_free(a->witness);
 	agent_forget(a);
 	verbs_thread_free(a->verbs);
+	cq_set_free(a->cq_set);
 	line_free(a->line);
 	json_decref(a->events);
 	sd_event_unref(a->loop);

@@ -22,6 +22,7 @@
 #define AGENT_EVENTS_KEPT 32u           /* for a dump */
 
 struct counters_wait;
+struct cq_set;
 struct drain;
 struct object;
 struct queue;
@@ -33,6 +34,8 @@ struct agent {
 	sd_event *loop;
 	struct line *line;
 	struct verbs_thread *verbs;
+	struct cq_set *cq_set;
+	bool turn; /* something of the loop's was changed outside of it (cq_set.h) */
 	struct witness *witness;
 	uint64_t seed;
 

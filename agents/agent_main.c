@@ -8,6 +8,7 @@
 #include "../harness/log.h"
 #include "../harness/units.h"
 #include "agent.h"
+#include "cq_set.h"
 
 #define LAST_WORDS_NS (NSEC_PER_SEC)
 
@@ -58,7 +59,7 @@ int main(int argc, char **argv)
 		log_error("%s", e.text);
 		return 1;
 	}
-	rc = sd_event_loop(loop);
+	rc = cq_set_run(agent->cq_set);
 	if (rc < 0)
 		log_error("the event loop failed: %s", strerror(-rc));
 	line_flush(agent->line, LAST_WORDS_NS);

@@ -5,13 +5,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 
 #include "../harness/json.h"
 #include "../harness/log.h"
 #include "../harness/loop.h"
 #include "../harness/names.h"
 #include "../harness/units.h"
+#include "cq_set.h"
 #include "drain.h"
 #include "extended.h"
 #include "object.h"
@@ -120,20 +120,6 @@ static void arm(struct cq *cq)
 		log_warn("%s: ibv_req_notify_cq failed", cq->o.name);
 }
 
-struct cq_source {
-	struct agent *agent;
-	struct cq *cq;
-};
-
-static int on_again(sd_event_source *source, void *user)
-{
-	struct cq_source *s = user;
-
-	if (cq_poll(s->agent, s->cq, TURN_MAX) == TURN_MAX && s->cq->again == source)
-		sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-	return 0;
-}
-
 /* A request that waits for completion events of a manual CQ. */
 struct cq_wait {
 	struct agent *agent;
@@ -175,36 +161,31 @@ static int on_waited(sd_event_source *source, uint64_t usec, void *user)
 	return 0;
 }
 
-/* What comes while completions are taken is taken with them: events are asked for only then, and it is looked once more, for what
- * came in between. */
-static int on_completion(sd_event_source *source, int fd, uint32_t revents, void *user)
+/* Completions are taken before their event: what they ask for goes out first, the rest is done while it is under way. An event that
+ * is left alone brings the loop back, after others had their turn. */
+void cq_ready(struct agent *a, struct cq *cq)
 {
-	struct cq_source *s = user;
-	struct cq *cq = s->cq;
 	struct ibv_cq *got;
-	unsigned taken;
 	void *context;
 
-	(void)source;
-	(void)fd;
-	(void)revents;
-	if (ibv_get_cq_event(cq->channel, &got, &context) != 0) /* should there be more, the loop comes back */
-		return 0;
+	if (automatic(cq) && cq_poll(a, cq, TURN_MAX) == TURN_MAX)
+		return;
+	if (ibv_get_cq_event(cq->channel, &got, &context) != 0) {
+		if (errno != EAGAIN) /* the device is gone: nothing will come */
+			cq_set_remove(a->cq_set, cq);
+		return;
+	}
 	cq->unacked++;
 	cq->events++;
 	if (!cq->hold && !cq->asked)
 		cq_acknowledge(cq);
 	if (!automatic(cq)) {
 		wait_check(cq);
-		return 0;
+		return;
 	}
-	taken = cq_poll(s->agent, cq, TURN_MAX);
 	arm(cq);
-	if (taken < TURN_MAX)
-		taken = cq_poll(s->agent, cq, TURN_MAX);
-	if (taken == TURN_MAX && cq->again)
-		sd_event_source_set_enabled(cq->again, SD_EVENT_ONESHOT);
-	return 0;
+	/* No more than it holds came before it was armed, without an event. */
+	cq_poll(a, cq, (unsigned)cq->cq->cqe);
 }
 
 unsigned cq_acknowledge(struct cq *cq)
@@ -236,12 +217,12 @@ void cq_unwatch(struct cq *cq)
 	cq->watchers--;
 }
 
-void cq_park(struct cq *cq, bool parked)
+void cq_park(struct agent *a, struct cq *cq, bool parked)
 {
-	if (cq->source)
-		sd_event_source_set_enabled(cq->source, parked ? SD_EVENT_OFF : SD_EVENT_ON);
-	if (cq->again && parked)
-		sd_event_source_set_enabled(cq->again, SD_EVENT_OFF);
+	if (parked)
+		cq_set_remove(a->cq_set, cq);
+	else
+		cq_set_add(a->cq_set, cq);
 }
 
 struct cq_call {
@@ -274,21 +255,6 @@ static void run_create(struct verbs_call *call)
 	}
 }
 
-static void add_sources(struct agent *a, struct cq *cq)
-{
-	struct cq_source *s = malloc(sizeof(*s)), *s2 = malloc(sizeof(*s2));
-
-	if (!s || !s2)
-		abort();
-	*s = *s2 = (struct cq_source){ a, cq };
-	if (sd_event_add_io(a->loop, &cq->source, cq->channel->fd, EPOLLIN, on_completion, s) < 0 ||
-	    sd_event_add_defer(a->loop, &cq->again, on_again, s2) < 0)
-		abort(); /* no memory */
-	sd_event_source_set_destroy_callback(cq->source, free);
-	sd_event_source_set_destroy_callback(cq->again, free);
-	sd_event_source_set_enabled(cq->again, SD_EVENT_OFF);
-}
-
 static void finish_create(struct agent *a, struct verbs_call *call)
 {
 	struct cq_call *c = (struct cq_call *)call;
@@ -304,7 +270,7 @@ static void finish_create(struct agent *a, struct verbs_call *call)
 		cq->unacked = 0;
 		cq->hold = cq->asked = cq->kept = false;
 		cq->events = 0;
-		add_sources(a, cq);
+		cq_set_add(a->cq_set, cq);
 		if (!cq->manual)
 			arm(cq);
 	} else {

@@ -18,11 +18,13 @@ void cq_catch_up(struct agent *a, struct cq *cq);
 void cq_watch(struct cq *cq);
 void cq_arm(struct agent *a, struct cq *cq);
 void cq_unwatch(struct cq *cq);
+/* Its channel has an event. */
+void cq_ready(struct agent *a, struct cq *cq);
 /* Acknowledges held completion events. Returns how many. */
 unsigned cq_acknowledge(struct cq *cq);
 /* All that wait for completion events are answered with what has come. */
 void cq_end_waits(struct agent *a);
 /* The loop stops or resumes looking at it. */
-void cq_park(struct cq *cq, bool parked);
+void cq_park(struct agent *a, struct cq *cq, bool parked);
 
 #endif

@@ -79,10 +79,9 @@ static void begin_cq(struct agent *a, struct object *o)
 {
 	struct cq *cq = (struct cq *)o;
 
-	(void)a;
 	if (!cq->hold && !cq->kept)
 		cq_acknowledge(cq);
-	cq_park(cq, true);
+	cq_park(a, cq, true);
 }
 
 static int call_cq(struct object *o)
@@ -94,13 +93,10 @@ static void end_cq(struct agent *a, struct object *o, bool gone)
 {
 	struct cq *cq = (struct cq *)o;
 
-	(void)a;
 	if (!gone) {
-		cq_park(cq, false);
+		cq_park(a, cq, false);
 		return;
 	}
-	cq->source = sd_event_source_disable_unref(cq->source);
-	cq->again = sd_event_source_disable_unref(cq->again);
 	ibv_destroy_comp_channel(cq->channel);
 	cq->cq = NULL;
 	cq->channel = NULL;

@@ -93,8 +93,6 @@ struct cq {
 	struct dev *dev;
 	struct ibv_cq *cq;
 	struct ibv_comp_channel *channel;
-	sd_event_source *source; /* completion events */
-	sd_event_source *again;  /* more to poll, after others had their turn */
 	bool manual, hold;
 	bool extended;     /* made and polled by the extended interface */
 	unsigned watchers; /* traffics and drains that need a manual CQ polled */

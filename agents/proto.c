@@ -96,6 +96,7 @@ static void answer(struct request *r, json_t *reply)
 	struct agent *a = r->agent;
 	struct batch *b = r->batch;
 
+	a->turn = true;
 	if (b) {
 		json_array_append_new(b->replies, reply);
 		request_unref(r);

@@ -257,6 +257,7 @@ static bool paced(struct traffic *t)
 		t->due_ns = t->due_ns + t->interval_ns > now ? t->due_ns + t->interval_ns : now + t->interval_ns;
 		return true;
 	}
+	t->agent->turn = true;
 	if (t->pace) {
 		sd_event_source_set_time(t->pace, t->due_ns / NSEC_PER_USEC + 1);
 		sd_event_source_set_enabled(t->pace, SD_EVENT_ONESHOT);
