@@ -20,12 +20,6 @@ static const struct fault_param device_only[] = {
 static const struct fault_param no_params[] = {
 	{ .name = NULL },
 };
-static const struct fault_param mr_params[] = {
-	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "which end" },
-	{ .name = "mr", .type = FAULT_PARAM_NAME, .def = "QP.mem", .help = "which MR" },
-	{ .name = "size", .type = FAULT_PARAM_SIZE, .min = 1, .max = 1LL << 40, .unit = "bytes", .help = "what is left of it" },
-	{ .name = NULL },
-};
 static const struct fault_param neighbour_params[] = {
 	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "whose neighbour table" },
 	{ .name = "lladdr", .type = FAULT_PARAM_STRING, .required = true, .help = "the link address its peer seems to have" },
@@ -33,7 +27,6 @@ static const struct fault_param neighbour_params[] = {
 };
 
 static const char *const link_faults[] = { "link-faults", NULL };
-static const char *const attribute_faults[] = { "attribute-faults", NULL };
 static const char *const process_faults[] = { "process-faults", NULL };
 
 #define LATER(id, n, text, lay, bl, par, need, found)                                                                              \
@@ -54,7 +47,5 @@ LATER(fault_controller_killed, "controller_killed", "the controller is killed in
       FAULT_BLAST_LINK, no_params, process_faults, fault_detect_none);
 LATER(fault_device_recreated, "device_recreated", "a device goes away and comes back with QPNs from the start", FAULT_LINK,
       FAULT_BLAST_DEVICE, device_only, link_faults, fault_detect_silent);
-LATER(fault_mr_shrunk, "mr_shrunk", "an MR is registered anew, shorter", FAULT_VERBS, FAULT_BLAST_PAIR, mr_params, attribute_faults,
-      fault_detect_nak);
 LATER(fault_neighbour, "neighbour", "an end's neighbour entry points to another link address", FAULT_LINK, FAULT_BLAST_DEVICE,
       neighbour_params, link_faults, fault_detect_silent);

@@ -213,6 +213,40 @@ static void access_revoked_of_a_qp_leaves_the_right_out(void)
 	world_free(&w);
 }
 
+static void mr_shrunk_registers_fewer_bytes(void)
+{
+	static const struct {
+		const char *mr;
+		int bytes, registered;
+		bool proven; /* once something was posted */
+	} rows[] = {
+		{ "p.b.mem", 4096, 1024, true },
+		{ "p.b.mem", 512, 512, false }, /* not so long to begin with */
+		{ "p.b.rx", 4096, 4096, false },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct world w;
+		struct fault f;
+		json_t *req = json_pack("{s:i}", "bytes", rows[i].bytes);
+
+		world_init(&w);
+		f = fault_of(&w, "mr_shrunk", parse("{'at':'p.b','size':1024}"));
+		f.ops->on_create(&f, rows[i].mr, req);
+		ROW_ASSERT(json_int(req, "bytes", 0) == rows[i].registered, "row %zu", i);
+		CU_ASSERT_EQUAL(prove(&f), 0); /* nothing was posted */
+		w.posts = 1;
+		ROW_ASSERT(prove(&f) == rows[i].proven, "row %zu", i);
+		CU_ASSERT_EQUAL(f.ops->clear(&f, NULL), 0);
+		json_object_set_new(req, "bytes", json_integer(4096));
+		f.ops->on_create(&f, rows[i].mr, req);
+		ROW_ASSERT(json_int(req, "bytes", 0) == 4096, "row %zu", i);
+		fault_done(&f);
+		json_decref(req);
+		world_free(&w);
+	}
+}
+
 static void access_revoked_of_an_mr_registers_it_anew(void)
 {
 	struct world w;
@@ -409,6 +443,7 @@ static const struct test_case tests[] = {
 	{ "wrong_gid is nobody's", wrong_gid_is_nobodys },
 	{ "stale_peer hands over the old values", stale_peer_hands_over_the_old_values },
 	{ "access_revoked of a QP leaves the right out", access_revoked_of_a_qp_leaves_the_right_out },
+	{ "mr_shrunk registers fewer bytes", mr_shrunk_registers_fewer_bytes },
 	{ "access_revoked of an MR registers it anew", access_revoked_of_an_mr_registers_it_anew },
 	{ "states and destruction are proven by the answer", states_and_destruction_are_proven_by_the_answer },
 	{ "events are counted over both CQs", events_are_counted_over_both_cqs },

@@ -33,6 +33,7 @@ static void every_name_of_the_design_is_there(void)
 		"mr_deregistered",
 		"mr_shrunk",
 		"memory_replaced",
+		"memory_rewritten",
 		"access_revoked",
 		"cq_swapped",
 		"cq_too_small",
