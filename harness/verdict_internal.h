@@ -53,6 +53,8 @@ bool judge_scenario_says(const struct judge *j, size_t qp, const char *key, bool
 			 const void *user);
 /* The run of the case is over: nothing a scenario did came after. */
 bool judge_is_release(const struct judge *j, size_t inst);
+/* Completion events that a `poll` has waited for: as many as the file says, no more. How many such waits there were. */
+unsigned verdict_waited_of(struct judge *j, size_t inst);
 /* The CM takes leave where a step has it so, or says why a connect comes to nothing that is to be refused just so. */
 bool verdict_cm_routine(const struct judge *j, const struct m_event *ev);
 
