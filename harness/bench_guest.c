@@ -44,15 +44,20 @@
 #define CASE_ID "bench/nothing-fails"
 
 /* Nothing in it waits for a timer. */
-static const char scenario_text[] = "qpdrill: 1\n"
-				    "title: One message each way, nothing fails\n"
-				    "bystander: none\n"
-				    "steps:\n"
-				    "  - connect:\n"
-				    "  - post: { at: a, op: SEND, size: 64, as: there }\n"
-				    "  - expect: { of: there, wc: SUCCESS }\n"
-				    "  - post: { at: b, op: SEND, size: 64, as: back }\n"
-				    "  - expect: { of: back, wc: SUCCESS }\n";
+#define SCENARIO(more)                                                                                                             \
+	"qpdrill: 1\n"                                                                                                             \
+	"title: One message each way, nothing fails\n"                                                                             \
+	"bystander: none\n" more "steps:\n"                                                                                        \
+	"  - connect:\n"                                                                                                           \
+	"  - post: { at: a, op: SEND, size: 64, as: there }\n"                                                                     \
+	"  - expect: { of: there, wc: SUCCESS }\n"                                                                                 \
+	"  - post: { at: b, op: SEND, size: 64, as: back }\n"                                                                      \
+	"  - expect: { of: back, wc: SUCCESS }\n"
+
+/* Where a case's plan lies, and what it is. */
+static const struct bench_case {
+	const char *dir, *text;
+} plain = { "case", SCENARIO("") }, wired = { "wired", SCENARIO("requires: [wire]\n") };
 
 struct bench {
 	const char *accel;
@@ -63,7 +68,7 @@ struct bench {
 	char dir[PATH_MAX];
 	int dir_id;
 	struct bench_samples bare, ready, boot_ratio, restored, restore_ratio, spawn, cases, verbs, case_ratio, controller_kb,
-		agent_kb;
+		agent_kb, wire_kb;
 };
 
 /* ---- a guest to talk to ---- */
@@ -185,7 +190,7 @@ static int time_in_verbs(const struct bench *b, double *ret_ms, struct error *e)
 	const char *src;
 	size_t i;
 
-	snprintf(path, sizeof path, "%s/case/observations.jsonl", b->dir);
+	snprintf(path, sizeof path, "%s/%s/observations.jsonl", b->dir, plain.dir);
 	int rc = json_load_lines(path, &records, &torn, e);
 
 	json_array_foreach(records, i, r) {
@@ -199,6 +204,20 @@ static int time_in_verbs(const struct bench *b, double *ret_ms, struct error *e)
 	json_decref(records);
 	json_decref(spent);
 	return rc == 0 && *ret_ms <= 0 ? error_set(e, -EIO, "%s: no verb is on record", path) : rc;
+}
+
+static int run_case(struct talk *t, const struct bench_case *c, json_t **ret, struct error *e)
+{
+	json_t *answer = NULL;
+	int rc = ask(t, json_pack("{s:s,s:s}", "case", CASE_ID, "dir", c->dir), "state", &answer, e);
+
+	if (rc == 0 && json_str(answer, "error") && json_str(answer, "error")[0]) {
+		rc = error_set(e, -EIO, "the case does not run: %s", json_str(answer, "error"));
+		json_decref(answer);
+	} else if (rc == 0) {
+		*ret = answer;
+	}
+	return rc;
 }
 
 static int measure_cases(struct bench *b, struct talk *t, struct error *e)
@@ -217,9 +236,7 @@ static int measure_cases(struct bench *b, struct talk *t, struct error *e)
 		json_decref(answer);
 		answer = NULL;
 		if (rc == 0)
-			rc = ask(t, json_pack("{s:s,s:s}", "case", CASE_ID, "dir", "case"), "state", &answer, e);
-		if (rc == 0 && json_str(answer, "error") && json_str(answer, "error")[0])
-			rc = error_set(e, -EIO, "the case does not run: %s", json_str(answer, "error"));
+			rc = run_case(t, &plain, &answer, e);
 		double verbs = 0;
 
 		if (rc == 0)
@@ -251,6 +268,23 @@ static int measure_memory(struct bench *b, struct talk *t, struct error *e)
 	}
 	json_decref(answer);
 	return rc;
+}
+
+/* Of a lane that has a wire, after a case. */
+static int measure_wire(struct bench *b, struct talk *t, struct error *e)
+{
+	json_t *answer = NULL, *v;
+	size_t i;
+	int rc = run_case(t, &wired, &answer, e);
+
+	json_decref(answer);
+	answer = NULL;
+	if (rc == 0)
+		rc = ask(t, json_pack("{s:b}", "memory", true), "memory_kb", &answer, e);
+	json_array_foreach(json_object_get(json_object_get(answer, "memory_kb"), "wires"), i, v)
+		bench_sample(&b->wire_kb, (double)json_integer_value(v));
+	json_decref(answer);
+	return rc == 0 && b->wire_kb.n == 0 ? error_set(e, -EIO, "a lane with a wire has none after a case") : rc;
 }
 
 static int write_inner(const struct bench *b, int lanes, struct error *e)
@@ -299,9 +333,11 @@ static int measure_boots(struct bench *b, struct talk *ret, struct error *e)
 		rc = boot_ready(b, &t, b->saved, &restored, e);
 	if (rc)
 		return rc;
+	rc = measure_wire(b, &t, e);
 	guest_stop(&t.g);
 	free(t.buf);
-	rc = boot_ready(b, ret, NULL, &ready, e);
+	if (rc == 0)
+		rc = boot_ready(b, ret, NULL, &ready, e);
 	if (rc)
 		return rc;
 	bench_sample(&b->bare, bare);
@@ -329,22 +365,22 @@ static int one_round(struct bench *b, struct error *e)
 
 /* ---- around it ---- */
 
-static int write_plan(const struct bench *b, struct error *e)
+static int write_plan(const struct bench *b, const struct bench_case *c, struct error *e)
 {
 	struct scenario s;
 	struct diag d = { 0 };
 	const struct plan_options po = { .seed = 1, .file = "bench" };
 	char path[PATH_MAX + 32];
 	json_t *plan = NULL;
-	int rc = scenario_load_text(scenario_text, strlen(scenario_text), "bench", CASE_ID, &s, &d);
+	int rc = scenario_load_text(c->text, strlen(c->text), "bench", CASE_ID, &s, &d);
 
 	if (rc < 0)
 		return error_set(e, rc, "%s", d.text ? d.text : "the bench's own scenario does not load");
 	rc = plan_make(&s.cases[0], &po, &plan, e);
-	snprintf(path, sizeof path, "%s/case", b->dir);
+	snprintf(path, sizeof path, "%s/%s", b->dir, c->dir);
 	if (rc == 0 && mkdir(path, 0777) < 0)
 		rc = error_set(e, -errno, "%s: %s", path, strerror(errno));
-	snprintf(path, sizeof path, "%s/case/plan.json", b->dir);
+	snprintf(path, sizeof path, "%s/%s/plan.json", b->dir, c->dir);
 	if (rc == 0)
 		rc = json_save(path, plan, e);
 	json_decref(plan);
@@ -372,7 +408,9 @@ static int prepare(const struct bench_options *o, struct bench *b, struct error 
 	if (rc == 0)
 		rc = journal_add(b->journal, undo, &b->dir_id, e);
 	if (rc == 0)
-		rc = write_plan(b, e);
+		rc = write_plan(b, &plain, e);
+	if (rc == 0)
+		rc = write_plan(b, &wired, e);
 	const char *const argv[] = { b->self, b->dir, NULL };
 	const struct guest_boot what = { .argv = argv, .channel = "channel", .early = true };
 
@@ -418,6 +456,7 @@ static const struct row rows[] = {
 	{ { "case_ratio", "  ratio of the rest to a spawn", "x", CASE_BAR, 0 }, offsetof(struct bench, case_ratio) },
 	{ { "memory_controller", "peak memory of the controller", "kB", 0, 0 }, offsetof(struct bench, controller_kb) },
 	{ { "memory_agent", "peak memory of an agent", "kB", 0, 0 }, offsetof(struct bench, agent_kb) },
+	{ { "memory_wire", "peak memory of a wire", "kB", 0, 0 }, offsetof(struct bench, wire_kb) },
 };
 
 int bench_guest(const struct bench_options *o, json_t *figures, json_t *about, struct error *e)

@@ -162,10 +162,10 @@ static long status_value(const char *pid, const char *key)
 	return value;
 }
 
-/* Peak memory of this controller and of the agents that it keeps. */
+/* Peak memory of this controller, and of the agents and wires that it keeps. */
 static void measure_memory(struct child *c)
 {
-	json_t *agents = json_array();
+	json_t *agents = json_array(), *wires = json_array();
 	DIR *proc = opendir("/proc");
 
 	for (const struct dirent *d; proc && (d = readdir(proc));) {
@@ -176,14 +176,22 @@ static void measure_memory(struct child *c)
 		snprintf(path, sizeof path, "/proc/%s/comm", d->d_name);
 		int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-		if (fd >= 0 && read(fd, name, sizeof name - 1) > 0 && strncmp(name, "qpdrill-agent", 13) == 0)
-			json_array_append_new(agents, json_integer(status_value(d->d_name, "VmHWM:")));
-		if (fd >= 0)
-			close(fd);
+		if (fd < 0)
+			continue;
+		if (read(fd, name, sizeof name - 1) > 0) {
+			json_t *of = strncmp(name, "qpdrill-agent", 13) == 0  ? agents
+				     : strncmp(name, "qpdrill-wire", 12) == 0 ? wires
+									      : NULL;
+
+			if (of)
+				json_array_append_new(of, json_integer(status_value(d->d_name, "VmHWM:")));
+		}
+		close(fd);
 	}
 	if (proc)
 		closedir(proc);
-	tell(c, json_pack("{s:{s:i,s:o}}", "memory_kb", "controller", (int)status_value("self", "VmHWM:"), "agents", agents));
+	tell(c, json_pack("{s:{s:i,s:o,s:o}}", "memory_kb", "controller", (int)status_value("self", "VmHWM:"), "agents", agents,
+			  "wires", wires));
 }
 
 /* ---- requests ---- */
