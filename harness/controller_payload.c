@@ -216,24 +216,37 @@ void payload_settle(struct case_run *r, uint32_t tag)
 	}
 }
 
+/* In a repeat a name stands for the newest post of that name, at each of its ends. */
+static bool is_newest(const struct post *p, const char *as, int step)
+{
+	if (strcmp(p->as, as) != 0 || p->step != step)
+		return false;
+	for (const struct post *q = p->next; q; q = q->next)
+		if (strcmp(q->as, as) == 0 && q->qp == p->qp && q->step == step)
+			return false;
+	return true;
+}
+
 void payload_of(struct case_run *r, const char *as)
 {
-	struct post *p, *newest = NULL;
+	struct post *p;
+	bool again = true;
 	int step = -1;
 
-	/* In a repeat a name stands for the newest post of that name, at each of its ends. */
 	for (p = r->posts; p; p = p->next)
 		if (strcmp(p->as, as) == 0)
 			step = p->step;
-	for (p = r->posts; p; p = p->next) {
-		if (strcmp(p->as, as) != 0 || p->step != step)
-			continue;
-		for (struct post *q = p->next; q && !newest; q = q->next)
-			if (strcmp(q->as, as) == 0 && q->qp == p->qp && q->step == step)
-				newest = q;
-		if (!newest)
+	for (p = r->posts; p; p = p->next)
+		if (is_newest(p, as, step))
 			payload_verify(r, p);
-		newest = NULL;
+	/* What completed at one end while another was looked at may have landed after the look. */
+	for (unsigned round = 0; again && round < LOOKS_MAX; round++) {
+		again = false;
+		for (p = r->posts; p; p = p->next)
+			if (is_newest(p, as, step) && p->verified && p->verified_at != p->succeeded) {
+				payload_verify(r, p);
+				again = true;
+			}
 	}
 }
 

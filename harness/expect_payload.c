@@ -209,6 +209,20 @@ static bool is_excused(struct eval *v, const struct m_payload *r, const json_t *
 	return seen;
 }
 
+/* The same post's memory was looked at again. */
+static bool looked_at_again(const struct model *m, size_t at)
+{
+	const struct m_payload *r = &m->payloads.v[at];
+
+	for (size_t i = at + 1; i < m->payloads.n; i++) {
+		const struct m_payload *later = &m->payloads.v[i];
+
+		if (*r->obj && !strcmp(later->obj, r->obj) && !strcmp(later->as, r->as) && later->tag == r->tag)
+			return true;
+	}
+	return false;
+}
+
 void expect_payload(struct eval *v, const json_t *x, struct part *p)
 {
 	const json_t *want = json_object_get(x, "payload");
@@ -236,7 +250,7 @@ void expect_payload(struct eval *v, const json_t *x, struct part *p)
 		const struct m_payload *r = &m->payloads.v[i];
 		bool good = is_wanted(r, want);
 
-		if (strcmp(r->as, of) || !expect_fresh(v, r->rec))
+		if (strcmp(r->as, of) || !expect_fresh(v, r->rec) || looked_at_again(m, i))
 			continue;
 		if (p->seen.len)
 			text_add(&p->seen, "; ");

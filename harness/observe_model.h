@@ -120,7 +120,7 @@ struct m_verb {
 };
 
 struct m_payload {
-	const char *as, *op, *at, *indices;
+	const char *as, *op, *at, *obj, *indices; /* obj: the QP that posted */
 	int64_t tag, of_step;
 	unsigned total, intact, absent, partial, stale, torn;
 	uint64_t t;
@@ -153,6 +153,7 @@ struct m_packet {
 	unsigned life; /* of the connection */
 	int64_t size, psn, transmission, count, n, dest_qpn;
 	int syndrome; /* -1: none */
+	int64_t traffic_class, hop_limit, flow_label;
 	bool late;    /* no arrival: kept, copied or forged before */
 	bool touched; /* by a rule */
 	bool icrc_bad;
@@ -351,13 +352,17 @@ struct m_match {
 	const char *state;    /* the QP state, or NULL */
 	const char *returns;  /* what a verb returns, or NULL */
 	const char *recovery; /* that a recovery `fails`, or NULL */
+	const char *path;     /* of that recovery */
 	const char *payload;  /* what should lie where a request's bytes go, or NULL */
 	const char *refused;  /* the errno of a post that was refused and completed all the same, or NULL */
 	size_t qp;
 	unsigned life; /* 0: the current one */
 	bool recv;
-	const struct m_post *post; /* NULL when unknown */
-	const json_t *step;        /* of the plan, where a verb's return is meant */
+	const struct m_post *post;  /* NULL when unknown */
+	const struct m_state *move; /* of a modify, or NULL */
+	const char *attr;           /* of a queried attribute, or NULL */
+	const json_t *match;        /* of packets that should have come, or NULL */
+	const json_t *step;         /* of the plan, where a verb's return is meant */
 	size_t rec;
 };
 /* The entry by which `device` excuses the specification's value: seen ones first; *ret_seen tells. NULL: none. */

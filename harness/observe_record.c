@@ -269,6 +269,7 @@ static void on_payload(struct model *m, const struct m_record *r)
 		.as = m_intern(m, json_str(r->r, "as")),
 		.op = m_intern(m, json_str(r->r, "op")),
 		.at = m_intern(m, json_str(r->r, "at")),
+		.obj = m_intern(m, r->obj),
 		.indices = m_intern(m, json_str(r->r, "indices")),
 		.tag = json_int(r->r, "tag", 0),
 		.of_step = json_int(r->r, "of_step", 0),
