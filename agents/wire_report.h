@@ -55,6 +55,7 @@ struct wire_run {
 	uint8_t opcode, syndrome;
 	unsigned size;
 	bool ack_req;
+	struct packet_route route;
 	uint32_t dest_qp;
 	uint8_t src[16], dst[16];
 	int64_t psn; /* of the first; absolute without a connection */

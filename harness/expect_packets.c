@@ -92,9 +92,14 @@ static bool ends_fit(const struct model *m, const struct m_packet *p, const json
 }
 
 struct ranges {
-	int64_t psn[2], size[2], transmission[2], nth[2];
+	int64_t psn[2], size[2], transmission[2], nth[2], traffic_class[2], hop_limit[2], flow_label[2];
 	unsigned life;
 };
+
+static bool within(int64_t value, const int64_t range[2])
+{
+	return value >= range[0] && value <= range[1];
+}
 
 /* How many packets of a run fit all but nth and every; *ret_first: the PSN of the first of them. */
 static int64_t fitting(const struct model *m, const struct m_packet *p, const json_t *match, const struct ranges *g,
@@ -106,8 +111,8 @@ static int64_t fitting(const struct model *m, const struct m_packet *p, const js
 	if (p->late || !has_name(json_object_get(match, "class"), p->class_) ||
 	    !has_name(json_object_get(match, "opcode"), p->opcode) ||
 	    !has_syndrome(json_object_get(match, "syndrome"), p->syndrome) || !ends_fit(m, p, match, g->life) ||
-	    p->size < g->size[0] || p->size > g->size[1] || p->transmission < g->transmission[0] ||
-	    p->transmission > g->transmission[1])
+	    !within(p->size, g->size) || !within(p->transmission, g->transmission) || !within(p->traffic_class, g->traffic_class) ||
+	    !within(p->hop_limit, g->hop_limit) || !within(p->flow_label, g->flow_label))
 		return 0;
 	if (!json_object_get(match, "psn"))
 		return p->count;
@@ -121,10 +126,23 @@ static int64_t fitting(const struct model *m, const struct m_packet *p, const js
 
 static bool ranges_of(const struct model *m, const json_t *match, struct ranges *ret)
 {
-	return range_of(m, json_object_get(match, "psn"), &ret->psn[0], &ret->psn[1]) &&
-	       range_of(m, json_object_get(match, "size"), &ret->size[0], &ret->size[1]) &&
-	       range_of(m, json_object_get(match, "transmission"), &ret->transmission[0], &ret->transmission[1]) &&
-	       range_of(m, json_object_get(match, "nth"), &ret->nth[0], &ret->nth[1]);
+	const struct {
+		const char *key;
+		int64_t *range;
+	} keys[] = {
+		{ "psn", ret->psn },
+		{ "size", ret->size },
+		{ "transmission", ret->transmission },
+		{ "nth", ret->nth },
+		{ "traffic_class", ret->traffic_class },
+		{ "hop_limit", ret->hop_limit },
+		{ "flow_label", ret->flow_label },
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (!range_of(m, json_object_get(match, keys[i].key), &keys[i].range[0], &keys[i].range[1]))
+			return false;
+	return true;
 }
 
 int64_t expect_packet_fits(const struct model *m, const struct m_packet *p, const json_t *match, int64_t *ret_first)
@@ -169,6 +187,44 @@ static void match_text(const struct model *m, const json_t *match, struct text *
 	}
 }
 
+/* The QP that was to send them, where the match names one: `p.a`, or an agent that has one. */
+static size_t sender_of(const struct model *m, const json_t *match)
+{
+	const json_t *from = json_object_get(match, "from");
+	const char *name = json_string_value(json_is_array(from) ? json_array_get(from, 0) : from), *dot;
+	size_t found = M_NONE;
+
+	if (!name || json_array_size(from) > 1)
+		return M_NONE;
+	if (strchr(name, '.'))
+		return m_end_of(m, name).qp;
+	for (size_t i = 0; i < m->qps.n; i++) {
+		dot = strrchr(m->qps.v[i].name, '.');
+		if (!dot || strcmp(dot + 1, name))
+			continue;
+		if (found != M_NONE)
+			return M_NONE;
+		found = i;
+	}
+	return found;
+}
+
+/* None came: does the profile say that none ever will? */
+static void none_came(struct eval *v, const json_t *match, struct part *p)
+{
+	struct m_match what = { .qp = sender_of(v->m, match), .match = match, .rec = v->m->n_recs };
+	const json_t *entry;
+	bool seen;
+
+	entry = what.qp == M_NONE ? NULL : m_profile_excuse(v->m, &what, "none", &seen);
+	if (entry && seen) {
+		p->absent[p->n_absent++] = entry;
+		p->late = false;
+	} else if (entry) {
+		expect_deviates(v, entry, false);
+	}
+}
+
 void expect_packets(struct eval *v, const json_t *x, struct part *p)
 {
 	const json_t *match = json_object_get(x, "packets"), *cmp = json_object_get(x, "count");
@@ -194,9 +250,15 @@ void expect_packets(struct eval *v, const json_t *x, struct part *p)
 	text_add(&p->seen, "%lld packets", (long long)n);
 	holds = cmp_holds(v->m, cmp, n, NULL);
 	if (holds == 1) {
+		struct m_match what = { .qp = sender_of(v->m, match), .match = match, .rec = v->m->n_recs };
+
 		expect_held(v, t);
+		if (v->take && n > 0)
+			m_profile_specified(v->m, &what, v->step);
 		return;
 	}
 	p->state = holds == 0 && cmp_exceeded(v->m, cmp, n) ? EXPECT_BROKEN : EXPECT_PENDING;
 	p->late = true;
+	if (!n && p->state == EXPECT_PENDING)
+		none_came(v, match, p);
 }

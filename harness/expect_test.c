@@ -272,6 +272,44 @@ static void test_profile_peer(void)
 	}
 }
 
+/* A queried attribute that the device has another value for, and packets that it never sends. */
+static void test_profile_attr_and_packets(void)
+{
+	static const char own[] =
+		"[{'id':'hops','seen':['6.1.0-57-amd64'],'when':{'attr':'hop_limit'},'device':'64'},"
+		"{'id':'unsent','seen':['6.1.0-57-amd64'],'when':{'packets':'traffic_class=0x68'},'device':'none'}]";
+	static const struct {
+		const char *x;
+		enum expect_state state;
+	} rows[] = {
+		{ "{'n':2,'at':['p.a'],'attr':{'hop_limit':3}}", EXPECT_MET },
+		{ "{'n':2,'at':['p.a'],'attr':{'hop_limit':64}}", EXPECT_MET },
+		{ "{'n':2,'at':['p.a'],'attr':{'timeout':9}}", EXPECT_PENDING },
+		{ "{'n':2,'at':['p.a'],'attr':{'hop_limit':3,'timeout':9}}", EXPECT_PENDING },
+		{ "{'n':2,'packets':{'from':['p.a'],'traffic_class':104},'count':{'op':'==','value':4}}", EXPECT_MET },
+		{ "{'n':2,'packets':{'from':['a'],'traffic_class':104},'count':{'op':'==','value':4}}", EXPECT_MET },
+		/* What is not asked for, or asked of no end, or comes all the same, the entry does not speak of. */
+		{ "{'n':2,'packets':{'from':['p.a'],'traffic_class':72},'count':{'op':'==','value':4}}", EXPECT_PENDING },
+		{ "{'n':2,'packets':{'traffic_class':104},'count':{'op':'==','value':4}}", EXPECT_PENDING },
+		{ "{'n':2,'packets':{'from':['p.a']},'count':{'op':'==','value':4}}", EXPECT_PENDING },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world w;
+
+		world_new(&w, own);
+		feed(&w,
+		     "{'kind':'connection','src':'controller','step':1,'pair':'p','life':1,'ends':[{'qp':'p.a','life':1},{'qp':'"
+		     "p.b','life':1}]}");
+		begin(&w, 2);
+		feed(&w, "{'kind':'state','src':'agent/"
+			 "a','step':2,'obj':'p.a','life':1,'old':'RTS','new':'RTS','by':'query','errno':0,'"
+			 "queried':{'state':'RTS','hop_limit':64,'timeout':14}}");
+		ROW_ASSERT(ask(&w, rows[i].x, 300 * MS) == rows[i].state, "%s", rows[i].x);
+		world_free(&w);
+	}
+}
+
 static void test_profile_status(void)
 {
 	json_t *x = parse("{'n':2,'of':'w','wc':{'all':['LOC_PROT_ERR']}}"), *why = NULL;
@@ -323,6 +361,7 @@ static const struct test_case cases[] = {
 	{ "events", test_events },
 	{ "profile: an event that never comes", test_profile_event },
 	{ "profile: an event of a request that was refused", test_profile_peer },
+	{ "a profile's attributes and packets", test_profile_attr_and_packets },
 	{ "profile: another status", test_profile_status },
 	{ "profile: another state", test_profile_state },
 };

@@ -175,6 +175,11 @@ static void test_packets(void)
 		{ "{'syndrome':30}", "{'op':'==','value':1}", EXPECT_PENDING },
 		{ "{'syndrome':['NAK_PSN',31]}", "{'op':'==','value':1}", EXPECT_MET },
 		{ "{'from':['p.a@1'],'psn':0}", "{'op':'==','value':1}", EXPECT_MET },
+		/* Of the way only what is not plain is on record. */
+		{ "{'traffic_class':104,'hop_limit':3}", "{'op':'==','value':1}", EXPECT_MET },
+		{ "{'traffic_class':0,'hop_limit':64,'flow_label':0}", "{'op':'==','value':7}", EXPECT_MET },
+		{ "{'hop_limit':{'op':'range','min':4,'max':63}}", "{'op':'==','value':0}", EXPECT_MET },
+		{ "{'flow_label':1}", "{'op':'==','value':1}", EXPECT_PENDING },
 	};
 	struct world w;
 	char text[256];
@@ -195,7 +200,7 @@ static void test_packets(void)
 	packet(&w, "'obj':'p.a','from':'a','life':2,'class':'request','opcode':'RC_SEND_ONLY','size':64,'psn':0,'transmission':3,'"
 		   "count':1,'late':true");
 	packet(&w, "'obj':'p.b','from':'b','life':2,'class':'ack','opcode':'RC_ACKNOWLEDGE','size':0,'psn':4,'transmission':1,'"
-		   "count':1,'syndrome':31");
+		   "count':1,'syndrome':31,'traffic_class':104,'hop_limit':3");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		enum expect_state state;
 

@@ -3,6 +3,7 @@
 #include "observe_model.h"
 
 #include "json.h"
+#include "packet.h"
 
 void m_on_connection(struct model *m, const struct m_record *r)
 {
@@ -56,6 +57,9 @@ void m_on_packet(struct model *m, const struct m_record *r)
 		.transmission = json_int(r->r, "transmission", 1),
 		.count = json_int(r->r, "count", 1),
 		.syndrome = (int)json_int(r->r, "syndrome", -1),
+		.traffic_class = json_int(r->r, "traffic_class", 0),
+		.hop_limit = json_int(r->r, "hop_limit", PACKET_HOP_LIMIT),
+		.flow_label = json_int(r->r, "flow_label", 0),
 		.n = json_int(r->r, "packet", 0),
 		.late = json_bool(r->r, "late", false),
 		.touched = json_array_size(json_object_get(r->r, "rules")) > 0,

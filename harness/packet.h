@@ -112,6 +112,18 @@ enum packet_kind packet_decode(const uint8_t *frame, size_t len, struct packet *
 /* The addresses as 16 bytes, IPv4 as ::ffff:a.b.c.d. Needs p->l3. */
 void packet_addresses(const uint8_t *frame, const struct packet *p, uint8_t ret_src[16], uint8_t ret_dst[16]);
 
+/* What the address vector of the sender says of the way, as IP carries it. Needs p->l3. */
+struct packet_route {
+	uint8_t traffic_class, hop_limit;
+	uint32_t flow_label; /* IPv6; 0 for IPv4 */
+};
+#define PACKET_HOP_LIMIT 64
+struct packet_route packet_route(const uint8_t *frame, const struct packet *p);
+static inline bool packet_route_same(const struct packet_route *a, const struct packet_route *b)
+{
+	return a->traffic_class == b->traffic_class && a->hop_limit == b->hop_limit && a->flow_label == b->flow_label;
+}
+
 /* Needs p->icrc. */
 uint32_t packet_icrc_compute(const uint8_t *frame, const struct packet *p);
 uint32_t packet_icrc_carried(const uint8_t *frame, const struct packet *p);

@@ -6,7 +6,6 @@
 
 #include "packet_bytes.h"
 
-#define DEFAULT_TTL 64
 #define DEFAULT_SRC_PORT 0xc000
 #define DEFAULT_PKEY 0xffff
 
@@ -32,7 +31,7 @@ static uint8_t *put_ethernet(const struct packet_spec *s, bool v6, uint8_t *at)
 
 static uint8_t *put_ip(const struct packet_spec *s, bool v6, size_t udp_bytes, uint8_t *ip)
 {
-	uint8_t ttl = s->ttl ? s->ttl : DEFAULT_TTL;
+	uint8_t ttl = s->ttl ? s->ttl : PACKET_HOP_LIMIT;
 
 	if (v6) {
 		put_be(ip, 4, 6u << 28 | (uint32_t)s->tos << 20);
@@ -157,6 +156,6 @@ void packet_spec_answer(const uint8_t *frame, const struct packet *p, struct pac
 	ret->n_tags = p->n_tags;
 	memcpy(ret->tags, p->tags, sizeof ret->tags);
 	packet_addresses(frame, p, ret->dst, ret->src);
-	ret->ttl = DEFAULT_TTL;
+	ret->ttl = PACKET_HOP_LIMIT;
 	ret->pkey = p->pkey;
 }

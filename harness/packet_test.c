@@ -510,7 +510,36 @@ static void test_seeds(void)
 		ROW_ASSERT(classes[c] > 0, "no seed of class %s", packet_class_names[c]);
 }
 
+static void test_route(void)
+{
+	for (int v6 = 0; v6 < 2; v6++) {
+		struct packet_spec s = spec_of(packet_opcode_by_name("RC_SEND_ONLY"), v6, 0, 64);
+		uint8_t frame[512];
+		struct packet p;
+		struct packet_route plain, route;
+
+		s.tos = 0;
+		MUST(packet_decode(frame, (size_t)packet_build(&s, frame, sizeof frame), &p) == PACKET_ROCE);
+		plain = packet_route(frame, &p);
+		CU_ASSERT(plain.traffic_class == 0 && plain.hop_limit == PACKET_HOP_LIMIT && plain.flow_label == 0);
+		s.tos = 0x6b;
+		s.ttl = 3;
+		MUST(packet_decode(frame, (size_t)packet_build(&s, frame, sizeof frame), &p) == PACKET_ROCE);
+		route = packet_route(frame, &p);
+		CU_ASSERT(route.traffic_class == 0x6b && route.hop_limit == 3 && route.flow_label == 0);
+		CU_ASSERT(!packet_route_same(&plain, &route) && packet_route_same(&route, &route));
+		if (!v6)
+			continue;
+		frame[p.l3 + 1] |= 1;
+		frame[p.l3 + 2] = 0x23;
+		frame[p.l3 + 3] = 0x45;
+		route = packet_route(frame, &p);
+		CU_ASSERT(route.traffic_class == 0x6b && route.flow_label == 0x12345);
+	}
+}
+
 static const struct test_case cases[] = {
+	{ "what IP says of the way", test_route },
 	{ "the fuzzer's seeds", test_seeds },
 	{ "captured packets read as they were sent", test_captured },
 	{ "fields of captured packets", test_captured_fields },

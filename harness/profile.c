@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attr.h"
 #include "json.h"
 #include "names.h"
 #include "scenario_yaml.h"
@@ -55,7 +56,7 @@ static const char *const payloads[] = { "intact", "absent", "partial", "stale", 
 static const char *const targets[] = { "beyond_window", NULL };
 static const char *const checks[] = { "unexpected", "ledger", "cause-first", "state", "payload", "time", NULL };
 
-#define VALUES 7
+#define VALUES 9
 /* Everything that narrows an entry. `spec`, `event`, `state` and `returns` (of a verb) are the value that the specification wants.
  */
 static const struct field when_fields[] = {
@@ -66,6 +67,8 @@ static const struct field when_fields[] = {
 	{ .key = "refused", .kind = VALUE_NAME, .names = &names_errno }, /* a post that was: no completion may follow */
 	{ .key = "recovery", .kind = VALUE_ENUM, .values = recoveries },
 	{ .key = "payload", .kind = VALUE_ENUM, .values = payloads }, /* what lies where a request's bytes should be, or not */
+	{ .key = "attr", .kind = VALUE_TEXT },                        /* of a queried one that is not as asked for: its name */
+	{ .key = "packets", .kind = VALUE_TEXT }, /* of packets that never come: what was asked of them, as in `with` */
 	{ .key = "queue", .kind = VALUE_ENUM, .values = sides },
 	{ .key = "at", .kind = VALUE_ENUM, .values = roles },
 	{ .key = "op", .kind = VALUE_NAMES, .names = &names_op },
@@ -76,7 +79,9 @@ static const struct field when_fields[] = {
 	{ .key = "psn", .kind = VALUE_ENUM, .values = psn_halves }, /* where the QP's own sq_psn lies */
 	{ .key = "path_mtu", .kind = VALUE_ENUM, .values = mtus },  /* the QP's own and its peer's */
 	{ .key = "posted_in", .kind = VALUE_NAME, .names = &names_state },
-	{ .key = "set", .kind = VALUE_TEXTS }, /* attributes that a modify was given, all of them; as `with` */
+	{ .key = "path", .kind = VALUE_TEXT },  /* of a recovery */
+	{ .key = "move", .kind = VALUE_TEXTS }, /* `INIT->RTS`: what a modify was to do, any of them */
+	{ .key = "set", .kind = VALUE_TEXTS },  /* attributes that a modify was given, all of them; as `with` */
 	{ .key = "lkey", .kind = VALUE_ENUM, .values = wrong_keys },
 	{ .key = "rkey", .kind = VALUE_ENUM, .values = wrong_keys },
 	{ .key = "to", .kind = VALUE_ENUM, .values = targets }, /* where in the peer's memory the access was */
@@ -246,6 +251,20 @@ static json_t *read_map(struct reader *r, const struct field *fields, const stru
 	return o;
 }
 
+/* An attribute has a number for another one; packets are there or not. */
+static void check_own_words(struct reader *r, const struct ynode *n, const json_t *when, const char *device)
+{
+	const char *attr = json_str(when, "attr");
+	char *end;
+
+	if (attr && !attr_find(attr))
+		complain(r, ynode_get(ynode_get(n, "when"), "attr"), NULL, "`%s` is no attribute of a QP", attr);
+	if (attr && (strtoll(device, &end, 0), *end || end == device))
+		complain(r, ynode_get(n, "device"), "the number that the device has", "`%s` is no number", device);
+	else if (!attr && strcmp(device, "none"))
+		complain(r, ynode_get(n, "device"), "none", "packets that do not come are `none`, not `%s`", device);
+}
+
 /* One value is excused by one other value of the same sort, or by nothing. */
 static void check_entry(struct reader *r, const struct ynode *n, const json_t *entry)
 {
@@ -264,13 +283,15 @@ static void check_entry(struct reader *r, const struct ynode *n, const json_t *e
 		values++;
 	}
 	if (values != 1) {
-		complain(r, n, "spec, event, state, returns, refused, recovery or payload",
+		complain(r, n, "spec, event, state, returns, refused, recovery, payload, attr or packets",
 			 "`when` names exactly one value that the specification wants, not %d", values);
 		return;
 	}
 	if (!device || !spec)
 		return;
-	if (words && !is_one_of(words, device))
+	if (!words && !names)
+		check_own_words(r, n, when, device);
+	else if (words && !is_one_of(words, device))
 		complain(r, ynode_get(n, "device"), NULL, words == payloads ? "`%s` is no payload" : "`%s` is no end of a recovery",
 			 device);
 	else if (!words && strcmp(device, "none") && !name_find(names, device))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "observe_model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "attr.h"
@@ -261,6 +262,25 @@ static bool request_fits(const struct model *m, const struct m_match *what, cons
 	return false;
 }
 
+static bool packets_are(const json_t *when, const json_t *match)
+{
+	const char *want = json_str(when, "packets");
+
+	return want && match ? has_argument(match, want) : !want && !match;
+}
+
+static bool move_is(const struct m_match *what, const json_t *moves)
+{
+	char text[32];
+
+	if (!json_array_size(moves))
+		return true;
+	if (!what->move)
+		return false;
+	snprintf(text, sizeof(text), "%s->%s", what->move->old, what->move->asked);
+	return json_array_has(moves, text);
+}
+
 bool m_profile_applies(const struct model *m, const json_t *entry, const struct m_match *what)
 {
 	const json_t *when = json_object_get(entry, "when");
@@ -268,10 +288,13 @@ bool m_profile_applies(const struct model *m, const json_t *entry, const struct 
 
 	if (!q || !same(when, "spec", what->spec) || !same(when, "event", what->event) || !same(when, "state", what->state) ||
 	    !same(when, "returns", what->returns) || !same(when, "refused", what->refused) ||
-	    !same(when, "recovery", what->recovery) || !same(when, "payload", what->payload))
+	    !same(when, "recovery", what->recovery) || !same(when, "payload", what->payload) || !same(when, "attr", what->attr) ||
+	    !packets_are(when, what->match))
 		return false;
 	if (!is(when, "queue", what->recv ? "recv" : "send") || !is(when, "type", q->type) ||
 	    !is(when, "at", role_of(m, what->qp, what->life ? what->life : q->life)))
+		return false;
+	if (!is(when, "path", what->path) || !move_is(what, json_object_get(when, "move")))
 		return false;
 	if (!path_mtu_is(m, what, when) ||
 	    !m_profile_has_arguments(json_object_get(what->step, "set"), json_object_get(when, "set")))

@@ -57,9 +57,14 @@ static size_t words_count(const char *const *words)
 
 void match_is_present(struct loader *l, const struct ynode *map, void *out)
 {
+	static const char *const observed[] = { "traffic_class", "hop_limit", "flow_label" };
 	const json_t *item;
 	size_t i;
 
+	for (i = 0; i < sizeof(observed) / sizeof(observed[0]); i++)
+		if (json_object_get(out, observed[i]))
+			complain(l, ynode_get(map, observed[i])->key, NULL, "only `packets` of an `expect` looks at `%s`",
+				 observed[i]);
 	json_array_foreach(json_object_get(out, "from"), i, item) {
 		if (strchr(json_string_value(item), '@'))
 			complain(l, ynode_get(map, "from"), "`packets` of an `expect` speaks of former lives",

@@ -305,6 +305,9 @@ const struct gkey grammar_match[] = {
 	{ "nth", G_RANGE, 0, .min = 1, .max = MAX_COUNT, .help = "the n-th that matches, from 1; `2..5`" },
 	{ "transmission", G_RANGE, 0, .min = 1, .max = MAX_COUNT, .help = "the n-th time that this PSN is sent, from 1" },
 	{ "every", G_NUMBER, G_NO_REF, .min = 1, .max = MAX_COUNT, .help = "each n-th" },
+	{ "traffic_class", G_RANGE, 0, .max = 255, .help = "`packets` of an `expect`: traffic class or TOS byte of its IP header" },
+	{ "hop_limit", G_RANGE, 0, .max = 255, .help = "the same: its hop limit or TTL" },
+	{ "flow_label", G_RANGE, 0, .max = 0xfffff, .help = "the same: its flow label (IPv6)" },
 	{ .name = NULL },
 };
 static const struct gmap match_map = { .what = "a packet match", .keys = grammar_match };

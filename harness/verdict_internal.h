@@ -45,6 +45,8 @@ __attribute__((format(printf, 7, 8))) void judge_deviation(struct judge *j, cons
 void finding_likely(struct judge *j, struct finding *f, const json_t *ids);
 
 const char *judge_qp(const struct judge *j, size_t qp);
+/* A record of that instance belongs to this step: records of a member of `together` carry the number of the whole. */
+bool judge_in_step(const struct judge *j, size_t inst, size_t rec_inst);
 /* The plan's `do` of the step an instance ran, "" for none. */
 const char *judge_do(const struct judge *j, size_t inst);
 /* Does an `expect` or `allow` that ran no earlier than not at all speak of this? key: "qp", "ledger", …; the callback sees each
@@ -86,6 +88,8 @@ void verdict_check_lost(struct judge *j);
 const struct m_fault *verdict_loss_is_planned(const struct judge *j, const struct m_kept *k);
 void verdict_check_faults(struct judge *j);
 void verdict_check_returns(struct judge *j);
+/* Of a modify with `mask:`: attempts that were never made show nothing. */
+void verdict_check_trials(struct judge *j, size_t inst);
 void verdict_check_recover(struct judge *j);
 void verdict_check_complete(struct judge *j);
 void verdict_check_repeat(struct judge *j);

@@ -284,6 +284,29 @@ static uint64_t in_error_since(const struct judge *j, size_t qp, unsigned life)
 	return since;
 }
 
+/* The entry that says of every request that is still out that it is never flushed; NULL when one of them has none. */
+static const json_t *stays_by_profile(struct judge *j, size_t queue, const struct m_life *l)
+{
+	const struct m_queue *q = &j->m->queues.v[queue];
+	const json_t *entry = NULL;
+
+	for (size_t i = 0; i < j->m->posts.n; i++) {
+		const struct m_post *p = &j->m->posts.v[i];
+		struct m_match what = {
+			.qp = q->qp, .life = l->life, .post = p, .recv = !q->send, .spec = "WR_FLUSH_ERR", .rec = l->over_rec
+		};
+		bool seen;
+
+		if (p->queue != queue || p->life != l->life || !p->accepted ||
+		    seq_set_count(&l->ended, p->first, p->last) == p->accepted)
+			continue;
+		entry = m_profile_excuse(j->m, &what, "none", &seen);
+		if (!entry || !seen)
+			return NULL;
+	}
+	return entry;
+}
+
 /* In ERR every request comes back flushed, and soon; one that is still out when its QP goes to RESET never did. */
 static void never_flushed(struct judge *j, size_t queue, const struct m_life *l)
 {
@@ -291,16 +314,25 @@ static void never_flushed(struct judge *j, size_t queue, const struct m_life *l)
 	struct m_account a = m_account_life(j->m, queue, l, true);
 	uint64_t since = in_error_since(j, q->qp, l->life), waited = l->over_t - since;
 	const char *cq = json_str(j->m->qps.v[q->qp].plan, q->send ? "send_cq" : "recv_cq");
+	const json_t *entry;
 	struct finding *f;
 	char time[64];
 
 	if (!a.discarded || !since || l->over_t < since || waited < FLUSH_NS + j->m->late_max_ns || (cq && is_manual(j, cq)) ||
 	    (!q->send && j->m->qps.v[q->qp].srq != M_NONE))
 		return;
+	units_format_ns(waited, time, sizeof(time));
+	entry = stays_by_profile(j, queue, l);
+	if (entry) {
+		judge_deviation(j, entry, "ledger", l->over_inst, l->over_rec, q->name,
+				"%s: expected every request flushed while the QP was in ERR, seen %u of %u still out after %s: the "
+				"profile's %s",
+				q->name, a.discarded, a.accepted, time, json_str(entry, "id"));
+		return;
+	}
 	f = judge_find(j, SEVERITY_FAIL, "ledger", l->over_inst, l->over_rec, q->name);
 	if (!f)
 		return;
-	units_format_ns(waited, time, sizeof(time));
 	finding_set(f, f->expected, "every request flushed while the QP was in ERR");
 	finding_set(f, f->seen, "%u of %u still out after %s", a.discarded, a.accepted, time);
 	finding_set(f, f->text, "%s: expected %s, seen %s", q->name, f->expected, f->seen);

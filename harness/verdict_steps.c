@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "attr.h"
 #include "json.h"
 #include "names.h"
 #include "scenario.h"
@@ -39,18 +38,17 @@ static const json_t *return_excused(const struct judge *j, const json_t *step, s
 	return entry;
 }
 
-/* qp: M_NONE where the call is no QP's. */
-static void wrong_return(struct judge *j, size_t inst, size_t rec, size_t qp, const struct m_post *p, const char *at,
-			 const char *call, int err, const char *more)
+/* what->qp: M_NONE where the call is no QP's. */
+static void wrong_return_of(struct judge *j, size_t inst, struct m_match what, const char *at, const char *call, int err,
+			    const char *more)
 {
-	struct m_match what = {
-		.qp = qp, .post = p, .recv = p && !j->m->queues.v[p->queue].send, .rec = rec, .step = j->m->insts.v[inst].plan
-	};
-	const json_t *step = what.step, *entry;
+	const json_t *step = j->m->insts.v[inst].plan, *entry;
+	size_t rec = what.rec;
 	struct text wanted = { .len = 0 };
 	struct finding *f;
 	bool seen;
 
+	what.step = step;
 	if (json_array_size(json_object_get(step, "returns")))
 		names_text(json_object_get(step, "returns"), &wanted);
 	entry = return_excused(j, step, what, err, &seen);
@@ -73,8 +71,16 @@ static void wrong_return(struct judge *j, size_t inst, size_t rec, size_t qp, co
 	}
 }
 
+static void wrong_return(struct judge *j, size_t inst, size_t rec, size_t qp, const struct m_post *p, const char *at,
+			 const char *call, int err, const char *more)
+{
+	struct m_match what = { .qp = qp, .post = p, .recv = p && !j->m->queues.v[p->queue].send, .rec = rec };
+
+	wrong_return_of(j, inst, what, at, call, err, more);
+}
+
 /* Records of a member of `together` carry the number of the whole. */
-static bool in_step(const struct judge *j, size_t inst, size_t rec_inst)
+bool judge_in_step(const struct judge *j, size_t inst, size_t rec_inst)
 {
 	const struct m_inst *own = &j->m->insts.v[inst], *other = &j->m->insts.v[rec_inst];
 	const json_t *s;
@@ -132,15 +138,10 @@ static void key_reused(struct judge *j, size_t inst, const struct m_post *p)
 			  "%s: the device gave out the same %s again for %s: the old key is not a wrong one", p->obj, key, mr);
 }
 
-static void right_return(struct judge *j, size_t inst, size_t rec, size_t qp, bool recv, const struct m_post *p, int err)
+static void right_return(struct judge *j, size_t inst, struct m_match what, int err)
 {
-	struct m_match what = { .qp = qp,
-				.post = p,
-				.recv = recv,
-				.rec = rec,
-				.step = j->m->insts.v[inst].plan,
-				.returns = err ? name_of(&names_errno, err) : "0" };
-
+	what.step = j->m->insts.v[inst].plan;
+	what.returns = err ? name_of(&names_errno, err) : "0";
 	m_profile_specified(j->m, &what, j->m->insts.v[inst].step);
 }
 
@@ -161,7 +162,7 @@ static unsigned posts_of(struct judge *j, size_t inst)
 		const struct m_post *p = &j->m->posts.v[i];
 		char more[64] = "";
 
-		if (!in_step(j, inst, p->inst) || (*p->by && strcmp(p->by, "step")) ||
+		if (!judge_in_step(j, inst, p->inst) || (*p->by && strcmp(p->by, "step")) ||
 		    (p->inst != inst && tag >> 12 != p->tag >> 12) || (p->inst != inst && as && strcmp(as, p->as)))
 			continue;
 		n++;
@@ -179,65 +180,14 @@ static unsigned posts_of(struct judge *j, size_t inst)
 			wrong_return(j, inst, p->rec, post_qp(j, p), p->queue == M_NONE ? NULL : p, p->obj, "the post", p->err,
 				     more);
 		} else if (p->queue != M_NONE) {
-			right_return(j, inst, p->rec, post_qp(j, p), !j->m->queues.v[p->queue].send, p, p->err);
+			right_return(
+				j, inst,
+				(struct m_match){
+					.qp = post_qp(j, p), .post = p, .recv = !j->m->queues.v[p->queue].send, .rec = p->rec },
+				p->err);
 		}
 	}
 	return n;
-}
-
-/* How many attempts `mask:` stands for at this QP, from the state that it was in. */
-static unsigned trials_wanted(const char *mask, const char *type, const struct m_state *s)
-{
-	const struct name *kind = name_find(&names_mask_trial, mask), *t = name_find(&names_qp_type, type);
-	const struct name *from = name_find(&names_state, s->old), *to = name_find(&names_state, s->asked);
-
-	if (!kind || !t || !from || !to)
-		return 0;
-	if (kind->value == MASK_EXACT)
-		return 1;
-	return (unsigned)__builtin_popcount(
-		(unsigned)mask_trial_bits((enum mask_trial)kind->value, t->value, from->value, to->value));
-}
-
-static unsigned trials_made(const struct judge *j, size_t inst, size_t qp, const struct m_state **ret_first)
-{
-	unsigned n = 0;
-
-	*ret_first = NULL;
-	for (size_t i = 0; i < j->m->states.n; i++) {
-		const struct m_state *s = &j->m->states.v[i];
-
-		if (s->qp != qp || !*s->asked || !in_step(j, inst, s->inst))
-			continue;
-		if (!n++)
-			*ret_first = s;
-	}
-	return n;
-}
-
-/* Attempts that were never made show nothing. */
-static void check_trials(struct judge *j, size_t inst)
-{
-	const json_t *step = j->m->insts.v[inst].plan, *name;
-	const char *mask = json_str(step, "mask"), *outcome = j->m->insts.v[inst].outcome;
-	size_t i;
-
-	if (!strcmp(outcome, "error") || !strcmp(outcome, "skipped"))
-		return;
-	json_array_foreach(json_object_get(step, "at"), i, name) {
-		size_t qp = m_qp_find(j->m, json_string_value(name), json_string_length(name));
-		const struct m_state *first;
-		unsigned made, wanted;
-
-		if (!mask || qp == M_NONE)
-			continue;
-		made = trials_made(j, inst, qp, &first);
-		wanted = first ? trials_wanted(mask, j->m->qps.v[qp].type, first) : 1;
-		if (made != wanted)
-			judge_say(j, SEVERITY_ERROR, "harness", inst, first ? first->rec : j->m->insts.v[inst].end_rec,
-				  judge_qp(j, qp), "%s: %u of %u attempts were made for `mask: %s`", judge_qp(j, qp), made, wanted,
-				  mask);
-	}
 }
 
 static unsigned modifies_of(struct judge *j, size_t inst)
@@ -247,18 +197,20 @@ static unsigned modifies_of(struct judge *j, size_t inst)
 
 	for (size_t i = 0; i < j->m->states.n; i++) {
 		const struct m_state *s = &j->m->states.v[i];
+		struct m_match what;
 		char call[64];
 
-		if (!in_step(j, inst, s->inst) || !*s->asked)
+		if (!judge_in_step(j, inst, s->inst) || !*s->asked)
 			continue;
 		n++;
 		snprintf(call, sizeof(call), "the move to %s", s->asked);
+		what = (struct m_match){ .qp = s->qp, .move = s, .rec = s->rec };
 		if (!errno_wanted(step, s->err))
-			wrong_return(j, inst, s->rec, s->qp, NULL, judge_qp(j, s->qp), call, s->err, "");
+			wrong_return_of(j, inst, what, judge_qp(j, s->qp), call, s->err, "");
 		else
-			right_return(j, inst, s->rec, s->qp, false, NULL, s->err);
+			right_return(j, inst, what, s->err);
 	}
-	check_trials(j, inst);
+	verdict_check_trials(j, inst);
 	return n;
 }
 
@@ -291,7 +243,7 @@ static unsigned verbs_of(struct judge *j, size_t inst)
 			   (!strcmp(what, "modify") && (strstr(v->verb, "modify_srq") || strstr(v->verb, "resize_cq"))) ||
 			   ((!strcmp(what, "attach") || !strcmp(what, "detach")) && strstr(v->verb, "tach_mcast"));
 
-		if (!own || !in_step(j, inst, v->inst))
+		if (!own || !judge_in_step(j, inst, v->inst))
 			continue;
 		n++;
 		if (!strcmp(what, "create") && !v->err && !is_named(step, v->obj))
@@ -468,7 +420,7 @@ static const struct m_recover *last_of_pair(const struct judge *j, size_t inst, 
 static bool recovery_excused(struct judge *j, size_t inst, const struct m_recover *last, bool fails)
 {
 	for (size_t qp = 0; qp < j->m->qps.n; qp++) {
-		struct m_match what = { .qp = qp, .rec = last->rec, .recovery = fails ? "fails" : "verified" };
+		struct m_match what = { .qp = qp, .rec = last->rec, .recovery = fails ? "fails" : "verified", .path = last->path };
 		const json_t *entry;
 		bool seen;
 
