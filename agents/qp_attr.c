@@ -71,6 +71,7 @@ INTEGER(max_rd_atomic, max_rd_atomic)
 INTEGER(max_dest_rd_atomic, max_dest_rd_atomic)
 INTEGER(pkey_index, pkey_index)
 INTEGER(qkey, qkey)
+INTEGER(grh, ah_attr.is_global)
 INTEGER(gid_index, ah_attr.grh.sgid_index)
 INTEGER(hop_limit, ah_attr.grh.hop_limit)
 INTEGER(traffic_class, ah_attr.grh.traffic_class)
@@ -106,6 +107,7 @@ static const struct setter {
 	{ "qkey", set_qkey, NULL },
 	{ "gid_index", set_gid_index, NULL },
 	{ "dest_gid", NULL, set_gid },
+	{ "grh", set_grh, NULL },
 	{ "hop_limit", set_hop_limit, NULL },
 	{ "traffic_class", set_traffic_class, NULL },
 	{ "sl", set_sl, NULL },

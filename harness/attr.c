@@ -37,6 +37,7 @@ const struct attr attr_table[] = {
 	{ "qkey", ATTR_MODIFY, IBV_QP_QKEY, 0, U32_MAX, 0x11111111, "", "Q_Key of a UD QP" },
 	{ "gid_index", ATTR_MODIFY, IBV_QP_AV, 0, 255, -1, "", "index into the GID table" },
 	{ "dest_gid", ATTR_MODIFY, IBV_QP_AV, 0, 0, -1, "", "GID of the peer" },
+	{ "grh", ATTR_MODIFY, IBV_QP_AV, 0, 1, 1, "", "whether the path has a global route header; RoCE knows no other" },
 	{ "hop_limit", ATTR_MODIFY, IBV_QP_AV, 0, 255, 64, "hops", "hop limit or TTL" },
 	{ "traffic_class", ATTR_MODIFY, IBV_QP_AV, 0, 255, 0, "", "traffic class or TOS byte" },
 	{ "sl", ATTR_MODIFY, IBV_QP_AV, 0, 15, 0, "", "service level" },

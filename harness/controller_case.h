@@ -544,5 +544,7 @@ int recover_drain(struct case_run *r, const struct ends *ends, struct error *e);
 int recover_reset(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
 int recover_cm(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
 int recover_recreate(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
+int recover_sqd(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
+int recover_sq(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
 
 #endif

@@ -7,7 +7,7 @@
 #include "attr.h"
 
 /* What only `modify: set:` and `expect: attr:` speak of: the controller hands these over or chooses them. */
-static const char *const set_only[] = { "dest_qpn", "dest_gid", "port", "cur_state", "en_sqd_async_notify", NULL };
+static const char *const set_only[] = { "dest_qpn", "dest_gid", "grh", "port", "cur_state", "en_sqd_async_notify", NULL };
 static const char *const at_creation[] = { "type", "signal_all", NULL };
 static const char *const of_srq_or_cq[] = { "limit", "max_wr", "depth", NULL };
 static const char *const apis[] = { "classic", "extended", NULL };

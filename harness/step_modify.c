@@ -119,10 +119,11 @@ static int add_modify(struct case_run *r, struct ops *ops, struct object *qp, co
 			"by", "step");
 	if (json_object_get(step, "leave_out"))
 		json_object_set(req, "leave_out", json_object_get(step, "leave_out"));
-	if (json_object_get(step, "add")) {
+	if (json_object_get(step, "add"))
 		json_object_set(req, "add", json_object_get(step, "add"));
+	/* Of an address vector all of it has to be given, whichever part the file sets. */
+	if (json_object_get(step, "add") || json_object_get(step, "set"))
 		json_object_set_new(req, "values", all_values(r, qp));
-	}
 	ops_add(ops, qp->agent, req);
 	return 0;
 }
