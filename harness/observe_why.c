@@ -225,7 +225,9 @@ static const char *cause_explains(const struct model *m, size_t qp, unsigned lif
 	for (size_t i = 0; i < m->comps.n; i++) {
 		const struct m_comp *c = &m->comps.v[i];
 
-		if (c->qp == qp && c->qp_life == life && !c->success && strcmp(c->status, "WR_FLUSH_ERR") &&
+		/* Of a flush that stands for a cause which the device has lost the profile says so. */
+		if (c->qp == qp && c->qp_life == life && !c->success &&
+		    (strcmp(c->status, "WR_FLUSH_ERR") != 0 || (c->deviation && m_profile_waives(c->deviation, "cause-first"))) &&
 		    device_said(c->inst, c->t, inst, t))
 			return c->status;
 	}
