@@ -13,11 +13,12 @@ export QPDRILL_STATE=$work/state
 mkdir "$QPDRILL_STATE"
 chmod 755 "$work"
 
-# What is tested is the lab: a case that nothing can be said against, and no profile.
+# What is tested is the lab: a case that nothing can be said against, and no profile. Its retries outlast any turn that an end waits for.
 cat >"$work/plain.yaml" <<END
 qpdrill: 1
 title: One message arrives
 bystander: none
+qp: { timeout: 20, retry_cnt: 7 }
 steps:
   - connect:
   - post: { at: a, op: SEND, size: 64, as: s }
@@ -154,6 +155,7 @@ one_of_several() { # what-it-does
 			qpdrill: 1
 			title: One message arrives
 			bystander: none
+			qp: { timeout: 20, retry_cnt: 7 }
 			steps:
 			  - connect:
 			  - post: { at: a, op: SEND, size: $size, as: s, within: 120s }
@@ -356,13 +358,13 @@ damaged_saved_guest_boots() {
 two_runs_save_at_once() {
 	local first second
 	rm -rf "$work/own/saved"
-	QPDRILL_CACHE=$work/own "$qpdrill" run "${scenario[@]}" --lab guest --out "$work/at-once" >/dev/null 2>"$work/err-2" &
+	QPDRILL_CACHE=$work/own "$qpdrill" run "${scenario[@]}" --lab guest --out "$work/at-once" >"$work/out-2" 2>&1 &
 	plain_run
 	first=$?
 	wait $!
 	second=$?
 	[ $first -eq 0 ] && [ $second -eq 0 ] && [ "$(saved)" -eq 1 ] && [ "$(find "$work/own/saved" -mindepth 1 -maxdepth 1 -type d | wc -l)" -eq 1 ]
-	verdict 'two first runs at once pass, and save one guest' $?
+	verdict 'two first runs at once pass, and save one guest' $? "statuses $first and $second, saved: $(ls "$work/own/saved"); the other said $(tail -15 "$work/out-2")"
 	plain_run && grep -q 'guest: restored' "$work/err"
 	verdict 'which the next one restores' $?
 }
