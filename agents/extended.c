@@ -88,6 +88,11 @@ static void set_operation(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr)
 	}
 }
 
+static void *at(const struct ibv_sge *sge)
+{
+	return (void *)(uintptr_t)sge->addr; /* NOLINT(performance-no-int-to-ptr): verbs keep addresses as numbers */
+}
+
 static void set_data(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr)
 {
 	const struct ibv_sge *one = wr->num_sge == 1 ? wr->sg_list : NULL;
@@ -95,15 +100,15 @@ static void set_data(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr)
 	struct ibv_data_buf buf[POST_SGE_MAX];
 
 	if (one && is_inline)
-		ibv_wr_set_inline_data(qp, (void *)(uintptr_t)one->addr, one->length);
+		ibv_wr_set_inline_data(qp, at(one), one->length);
 	else if (one)
 		ibv_wr_set_sge(qp, one->lkey, one->addr, one->length);
 	else if (!is_inline)
 		ibv_wr_set_sge_list(qp, (size_t)wr->num_sge, wr->sg_list);
 	if (one || !is_inline)
 		return;
-	for (int i = 0; i < wr->num_sge; i++)
-		buf[i] = (struct ibv_data_buf){ .addr = (void *)(uintptr_t)wr->sg_list[i].addr, .length = wr->sg_list[i].length };
+	for (int i = 0; wr->sg_list && i < wr->num_sge; i++)
+		buf[i] = (struct ibv_data_buf){ .addr = at(&wr->sg_list[i]), .length = wr->sg_list[i].length };
 	ibv_wr_set_inline_data_list(qp, (size_t)wr->num_sge, buf);
 }
 
