@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Without a guest: what is left of one that could not be saved, and how many are kept. lab_guest_test.sh restores real ones. */
+/* Without a guest: what is left of one that could not be saved, and how many are kept. saved_guest_test.sh restores real ones. */
 #include "guest_saved.h"
 
 #include <dirent.h>

@@ -2,75 +2,8 @@
 # SPDX-License-Identifier: MIT
 # The guest as a place to run in, and what is left when somebody is killed. Prints `ok NAME`, `not ok NAME` or `skip NAME: REASON`.
 # usage: BUILD=build harness/lab_guest_test.sh [FUNCTION...]
-set -u -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
-build=${BUILD:-$PWD/build}
-case $build in /*) ;; *) build=$PWD/$build ;; esac
-qpdrill=$build/qpdrill
-work=$(mktemp -d "${TMPDIR:-/tmp}/qd-guest-test.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-export QPDRILL_STATE=$work/state
-mkdir "$QPDRILL_STATE"
-chmod 755 "$work"
-
-# What is tested is the lab: a case that nothing can be said against, and no profile. Its retries outlast any turn that an end waits for.
-cat >"$work/plain.yaml" <<END
-qpdrill: 1
-title: One message arrives
-bystander: none
-qp: { timeout: 20, retry_cnt: 7 }
-steps:
-  - connect:
-  - post: { at: a, op: SEND, size: 64, as: s }
-  - expect: { of: s, wc: SUCCESS }
-END
-scenario=("$work/plain.yaml" --provider none)
-
-# One that a test ends, however fast the machine is.
-sed 's/^title.*/title: One message arrives, and then nothing happens/; $a\  - wait: 600s' "$work/plain.yaml" >"$work/stays.yaml"
-
-# What was seen is told of what fails.
-verdict() { # name condition-status [what-should-have-been]
-	local file
-	if [ "$2" -eq 0 ]; then
-		echo "ok $1"
-		return
-	fi
-	echo "not ok $1"
-	echo "# $1: ${3:-failed}; seen was" >&2
-	for file in verdicts out err; do
-		[ ! -e "$work/$file" ] || tail -15 "$work/$file" | sed "s/^/# $file: /" >&2
-	done
-}
-
-journals() { find "$QPDRILL_STATE" -name 'journal-*' | wc -l; }
-
-children_of() { awk -v p="$1" '{ sub(/.*\) /, ""); if ($2 == p) { split(FILENAME, f, "/"); print f[3] } }' /proc/[0-9]*/stat 2>/dev/null; }
-
-# Waits until none of the processes is left; fails after a minute.
-all_gone() {
-	local i pid left
-	for ((i = 0; i < 600; i++)); do
-		left=''
-		for pid in "$@"; do [ -d "/proc/$pid" ] && left=$pid; done
-		[ -z "$left" ] && return 0
-		sleep 0.1
-	done
-	return 1
-}
-
-wait_for_file() { # glob seconds
-	local i
-	for ((i = 0; i < $2 * 10; i++)); do
-		compgen -G "$1" >/dev/null && return 0
-		sleep 0.1
-	done
-	return 1
-}
-
-results() { # run-folder: "id verdict" a line
-	sed -E 's/.*"case": ?"([^"]*)".*/\1 &/; s/^([^ ]*) .*"verdict": ?"([^"]*)".*/\1 \2/' "$1/results.jsonl"
-}
+. harness/guest_test.bash
 
 run_tells_output_and_status() {
 	local out status
@@ -207,28 +140,6 @@ lanes_tell_whose_doing_it_was() {
 	only_the_odd_one_fails 'a complaint that names a device is of its lane, and nothing runs again' ''
 }
 
-# A run that does not end by itself is killed, once for each moment, and leaves no process. A moment is a number of seconds, wherever
-# that finds it, or a file (a glob) that has come.
-killed_at() { # MOMENT...
-	local moment pid kids bad=0
-	for moment; do
-		rm -rf "$work/killed"
-		# What an earlier one has left is not what is waited for.
-		case $moment in */*) compgen -G "$moment" | xargs -r rm -rf ;; esac
-		"$qpdrill" run "${scenario[@]}" "$work/stays.yaml" --lanes 1 --lab guest --out "$work/killed" >/dev/null 2>"$work/err" &
-		pid=$!
-		case $moment in
-		*/*) wait_for_file "$moment" 300 || { echo "# no $moment" >&2; bad=1; } ;;
-		*) sleep "$moment" ;;
-		esac
-		mapfile -t kids < <(children_of $pid)
-		kill -KILL $pid || { echo "# at $moment it had ended" >&2; bad=1; }
-		wait $pid 2>/dev/null
-		all_gone "${kids[@]}" || { echo "# killed at $moment: ${kids[*]} live on" >&2; bad=1; }
-	done
-	return $bad
-}
-
 killed_controller_leaves_nothing() {
 	killed_at 0.3 1.1 2.3 4.1 "$work/killed/2*/console-1.log" "$work/killed/2*/cases/plain/verdict.json" "$work/killed/2*/cases/stays/observations.jsonl"
 	verdict 'a killed controller takes its guest with it' $?
@@ -293,104 +204,8 @@ ordinary_user_without_network() {
 	verdict "$name" $?
 }
 
-# What a full disk has left of a kernel is noticed before it boots.
-damaged_cache_is_mended() {
-	local cache=${QPDRILL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/qpdrill} key
-	key=$(readlink "$cache/current") && mkdir -p "$work/damaged/kernels" && cp -r "$cache/$key" "$work/damaged/kernels/" &&
-		ln -s "$key" "$work/damaged/current" && truncate -s 100000 "$work/damaged/$key"/initrd-*
-	QPDRILL_CACHE=$work/damaged "$qpdrill" guest run true >"$work/out" 2>"$work/err"
-	verdict 'a damaged initramfs is made anew' $?
-	rm -rf "$work/damaged"
-}
-
-# A cache of our own, with the kernel of the real one.
-use_own_cache() { # name
-	local cache=${QPDRILL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/qpdrill}
-	mkdir -p "$work/$1/kernels" && ln -s "$cache/$(readlink "$cache/current")" "$work/$1/kernels/" && cp -P "$cache/current" "$cache/accel.json" "$work/$1/"
-}
-
-saved() { compgen -G "$work/own/saved/*/stamp.json" | wc -l; }
-
-# Runs the plain scenario in the guest of our own cache; its log is in err.
-plain_run() { QPDRILL_CACHE=$work/own "$qpdrill" run "${scenario[@]}" --lab guest --out "$work/saved-runs" "$@" >"$work/out" 2>"$work/err"; }
-
-saved_guest_is_restored() {
-	local a b before after
-	use_own_cache own
-	plain_run && grep -q 'guest: saved after' "$work/err" && grep -q 'guest: restored' "$work/err" && [ "$(saved)" -eq 1 ]
-	verdict 'the first run saves a guest and uses it' $?
-	plain_run && ! grep -q 'saved' "$work/err" && grep -q 'guest: restored' "$work/err"
-	verdict 'the next one restores it' $?
-	plain_run --cold && grep -q 'guest: booting' "$work/err"
-	verdict 'with --cold the guest boots' $?
-
-	# shellcheck disable=SC2016 # the guest's shell expands
-	ask='echo "$(cat /proc/sys/kernel/random/boot_id) $(cat /proc/sys/kernel/random/uuid) $(date +%s)"'
-	"$qpdrill" guest run true >/dev/null 2>&1
-	before=$(date +%s)
-	a=$("$qpdrill" guest run "$ask" 2>/dev/null) b=$("$qpdrill" guest run "$ask" 2>/dev/null) after=$(date +%s)
-	# shellcheck disable=SC2086 # words
-	set -- $a $b
-	[ $# -eq 6 ] && [ "$1" != "$4" ] && [ "$2" != "$5" ]
-	verdict 'two restored guests have other boot ids and other random numbers' $?
-	[ $# -eq 6 ] && [ "$3" -ge $((before - 1)) ] && [ "$3" -le "$6" ] && [ "$6" -le $((after + 1)) ]
-	verdict 'their clock is right' $? "from $before to $after: $*"
-}
-
-# Every way in which the files may be wrong ends in a verdict all the same.
-damaged_saved_guest_boots() {
-	local dir sum
-	dir=$(dirname "$(compgen -G "$work/own/saved/*/stamp.json")")
-	truncate -s 100M "$dir/ram"
-	plain_run && grep -q 'damaged' "$work/err" && grep -q 'guest: saved after' "$work/err" && [ "$(saved)" -eq 1 ]
-	verdict 'a memory file cut short is noticed and made anew' $?
-	printf x | dd of="$dir/state" bs=1 seek=1000 conv=notrunc status=none
-	plain_run && grep -q 'damaged' "$work/err" && [ "$(saved)" -eq 1 ]
-	verdict 'a changed state is noticed and made anew' $?
-	# What its stamp does not tell QEMU does.
-	truncate -s 1000 "$dir/state"
-	sum=$(sha256sum <"$dir/state")
-	sed -i -E "s/(\"state_bytes\": *)[0-9]+/\\11000/; s/(\"state_sha256\": *)\"[0-9a-f]+/\\1\"${sum%% *}/" "$dir/stamp.json"
-	plain_run && grep -q 'does not come up' "$work/err" && grep -q 'guest: booting' "$work/err" && [ "$(saved)" -eq 0 ]
-	verdict 'a state that QEMU refuses costs a boot and goes' $?
-}
-
-two_runs_save_at_once() {
-	local first second
-	rm -rf "$work/own/saved"
-	QPDRILL_CACHE=$work/own "$qpdrill" run "${scenario[@]}" --lab guest --out "$work/at-once" >"$work/out-2" 2>&1 &
-	plain_run
-	first=$?
-	wait $!
-	second=$?
-	[ $first -eq 0 ] && [ $second -eq 0 ] && [ "$(saved)" -eq 1 ] && [ "$(find "$work/own/saved" -mindepth 1 -maxdepth 1 -type d | wc -l)" -eq 1 ]
-	verdict 'two first runs at once pass, and save one guest' $? "statuses $first and $second, saved: $(ls "$work/own/saved"); the other said $(tail -15 "$work/out-2")"
-	plain_run && grep -q 'guest: restored' "$work/err"
-	verdict 'which the next one restores' $?
-}
-
-other_initramfs_is_another_guest() {
-	local key
-	key=$work/own/$(readlink "$work/own/current")
-	cp -rL "$key" "$work/copy" && rm "$key" && mv "$work/copy" "$key" && for i in "$key"/initrd-*.gz; do gzip -dc "$i" | gzip -9 >"$work/i" && mv "$work/i" "$i"; done
-	plain_run && grep -q 'guest: saved after' "$work/err" && [ "$(saved)" -eq 2 ]
-	verdict 'another initramfs gets another saved guest' $?
-}
-
-killed_while_saving() {
-	rm -rf "$work/own/saved"
-	QPDRILL_CACHE=$work/own killed_at 0.2 "$work/own/saved/tmp.*" "$work/own/saved/tmp.*/ram"
-	verdict 'a controller killed while it saves takes the guest with it' $?
-	plain_run && grep -q 'guest: restored' "$work/err" && [ "$(saved)" -eq 1 ] && ! compgen -G "$work/own/saved/tmp.*" >/dev/null
-	verdict 'and what it left is neither used nor kept' $?
-	rm -rf "$work/own"
-}
-
-[ $# -gt 0 ] || set -- run_tells_output_and_status host_is_read_only damaged_cache_is_mended saved_guest_is_restored damaged_saved_guest_boots \
-	two_runs_save_at_once other_initramfs_is_another_guest killed_while_saving dead_guest_is_told hung_guest_is_asked_what_it_does \
+[ $# -gt 0 ] || set -- run_tells_output_and_status host_is_read_only dead_guest_is_told hung_guest_is_asked_what_it_does \
 	crash_is_the_finding_of_its_case lanes_tell_whose_doing_it_was killed_controller_leaves_nothing \
-	killed_guest_is_an_error_of_nobody_else killed_native_controller_is_cleaned_up_after ordinary_user_without_network
-for test; do
-	rm -f "$work"/{verdicts,out,err}
-	$test
-done
+	killed_guest_is_an_error_of_nobody_else killed_native_controller_is_cleaned_up_after \
+	ordinary_user_without_network
+run_tests "$@"
