@@ -42,13 +42,7 @@ static int check(const json_t *args, struct error *e)
 
 static const char *mr_name(const struct fault *f, char *buf, size_t size)
 {
-	const char *mr = fault_arg(f, "mr");
-
-	if (mr)
-		snprintf(buf, size, "%s", mr);
-	else
-		snprintf(buf, size, "%s.%s", fault_arg(f, "at"), strcmp(fault_arg(f, "right"), "LOCAL_WRITE") == 0 ? "rx" : "mem");
-	return buf;
+	return fault_mr(f, strcmp(fault_arg(f, "right"), "LOCAL_WRITE") == 0 ? "rx" : "mem", buf, size);
 }
 
 /* The access without the right. Remote writers and atomics need LOCAL_WRITE: they go with it. New reference. */

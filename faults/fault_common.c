@@ -37,6 +37,17 @@ const char *fault_agent(const struct fault *f, const char *qp)
 	return agent ? agent : "?";
 }
 
+const char *fault_mr(const struct fault *f, const char *role, char *buf, size_t size)
+{
+	const char *mr = fault_arg(f, "mr");
+
+	if (mr)
+		snprintf(buf, size, "%s", mr);
+	else
+		snprintf(buf, size, "%s.%s", fault_arg(f, "at"), role);
+	return buf;
+}
+
 const char *fault_pair(const struct fault *f, const char *qp)
 {
 	const char *pair = json_str(plan_qp(f->env->plan(f->env->ctl), qp), "pair");

@@ -14,6 +14,8 @@ size_t fault_names_n(const struct fault *f, const char *key);
 const char *fault_name_at(const struct fault *f, const char *key, size_t i);
 /* The agent of a QP of the plan; never NULL ("?"). */
 const char *fault_agent(const struct fault *f, const char *qp);
+/* The MR that the argument `mr` names, else the one of the end `at` in that role (mem, rx). Returns buf. */
+const char *fault_mr(const struct fault *f, const char *role, char *buf, size_t size);
 /* The pair of a QP of the plan. */
 const char *fault_pair(const struct fault *f, const char *qp);
 /* The device's answer for a QP, {"state":...}. New reference, NULL when it cannot be asked. */

@@ -2,8 +2,6 @@
 /* The pages under a live MR are replaced: the device goes on with the old ones. */
 #include "fault_common.h"
 
-#include <stdio.h>
-
 #include "../harness/json.h"
 
 static const struct fault_param params[] = {
@@ -14,14 +12,11 @@ static const struct fault_param params[] = {
 
 static int inject(struct fault *f, struct error *e)
 {
-	const char *at = fault_arg(f, "at"), *mr = fault_arg(f, "mr");
+	const char *at = fault_arg(f, "at");
 	char name[160];
 	int rc;
 
-	if (mr)
-		snprintf(name, sizeof name, "%s", mr);
-	else
-		snprintf(name, sizeof name, "%s.mem", at);
+	fault_mr(f, "mem", name, sizeof name);
 	rc = f->env->request(f->env->ctl, fault_agent(f, at), json_pack("{s:s,s:s}", "op", "mem_replace", "mr", name), NULL, e);
 	if (rc == 0)
 		json_object_set_new(f->state, "mr", json_string(name));

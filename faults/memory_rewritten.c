@@ -2,8 +2,6 @@
 /* The owner writes into memory that its peer may be reading: a buffer that is used before it is free. */
 #include "fault_common.h"
 
-#include <stdio.h>
-
 #include "../harness/json.h"
 
 #define TAG_OF_THE_OWNER 0x7ffff000 /* no message of a plan has it */
@@ -16,15 +14,12 @@ static const struct fault_param params[] = {
 
 static int inject(struct fault *f, struct error *e)
 {
-	const char *at = fault_arg(f, "at"), *mr = fault_arg(f, "mr");
+	const char *at = fault_arg(f, "at");
 	char name[160];
 	json_int_t bytes;
 	int rc;
 
-	if (mr)
-		snprintf(name, sizeof name, "%s", mr);
-	else
-		snprintf(name, sizeof name, "%s.mem", at);
+	fault_mr(f, "mem", name, sizeof name);
 	bytes = (json_int_t)json_int(plan_find(f->env->plan(f->env->ctl), "mrs", name), "bytes", 0);
 	rc = f->env->request(f->env->ctl, fault_agent(f, at),
 			     json_pack("{s:s,s:s,s:i,s:I,s:i,s:i}", "op", "fill", "mr", name, "off", 0, "size", bytes, "count", 1,

@@ -2,7 +2,6 @@
 /* An MR goes away under a peer that holds its key. */
 #include "fault_common.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "../harness/json.h"
@@ -13,25 +12,14 @@ static const struct fault_param params[] = {
 	{ .name = NULL },
 };
 
-static const char *mr_name(const struct fault *f, char *buf, size_t size)
-{
-	const char *mr = fault_arg(f, "mr");
-
-	if (mr)
-		snprintf(buf, size, "%s", mr);
-	else
-		snprintf(buf, size, "%s.mem", fault_arg(f, "at"));
-	return buf;
-}
-
 static int inject(struct fault *f, struct error *e)
 {
 	const char *at = fault_arg(f, "at");
 	char mr[160];
 	json_t *reply = NULL;
-	int rc = f->env->request(f->env->ctl, fault_agent(f, at),
-				 json_pack("{s:s,s:s,s:s}", "op", "destroy", "type", "mr", "name", mr_name(f, mr, sizeof mr)),
-				 &reply, e);
+	int rc = f->env->request(
+		f->env->ctl, fault_agent(f, at),
+		json_pack("{s:s,s:s,s:s}", "op", "destroy", "type", "mr", "name", fault_mr(f, "mem", mr, sizeof mr)), &reply, e);
 
 	if (rc == 0)
 		json_object_set_new(f->state, "life", json_integer(json_int(reply, "life", 0)));
@@ -42,7 +30,7 @@ static int inject(struct fault *f, struct error *e)
 static int clear(struct fault *f, struct error *e)
 {
 	char mr[160];
-	int rc = f->env->mr_renew(f->env->ctl, mr_name(f, mr, sizeof mr), NULL, e);
+	int rc = f->env->mr_renew(f->env->ctl, fault_mr(f, "mem", mr, sizeof mr), NULL, e);
 
 	return rc ? rc : f->env->exchange(f->env->ctl, fault_pair(f, fault_arg(f, "at")), e);
 }
@@ -52,7 +40,8 @@ static int prove(struct fault *f, json_t **ret, struct error *e)
 	char mr[160];
 
 	(void)e;
-	*ret = json_pack("{s:s,s:I}", "mr", mr_name(f, mr, sizeof mr), "life_that_went", (json_int_t)json_int(f->state, "life", 0));
+	*ret = json_pack("{s:s,s:I}", "mr", fault_mr(f, "mem", mr, sizeof mr), "life_that_went",
+			 (json_int_t)json_int(f->state, "life", 0));
 	return json_object_get(f->state, "life") != NULL;
 }
 

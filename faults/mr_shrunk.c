@@ -2,7 +2,6 @@
 /* An MR is registered anew and shorter, as by somebody who counts its bytes in another way than its peer. */
 #include "fault_common.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "../harness/json.h"
@@ -20,21 +19,10 @@ static const struct fault_param params[] = {
 	{ .name = NULL },
 };
 
-static const char *mr_name(const struct fault *f, char *buf, size_t size)
-{
-	const char *mr = fault_arg(f, "mr");
-
-	if (mr)
-		snprintf(buf, size, "%s", mr);
-	else
-		snprintf(buf, size, "%s.mem", fault_arg(f, "at"));
-	return buf;
-}
-
 static int renew(struct fault *f, struct error *e)
 {
 	char mr[160];
-	int rc = f->env->mr_renew(f->env->ctl, mr_name(f, mr, sizeof mr), NULL, e);
+	int rc = f->env->mr_renew(f->env->ctl, fault_mr(f, "mem", mr, sizeof mr), NULL, e);
 
 	return rc ? rc : f->env->exchange(f->env->ctl, fault_pair(f, fault_arg(f, "at")), e);
 }
@@ -52,7 +40,7 @@ static void on_create(struct fault *f, const char *mr, json_t *req)
 	json_int_t size = (json_int_t)json_int(f->args, "size", 0);
 	char wanted[160];
 
-	if (json_bool(f->state, "cleared", false) || strcmp(mr_name(f, wanted, sizeof wanted), mr) != 0 ||
+	if (json_bool(f->state, "cleared", false) || strcmp(fault_mr(f, "mem", wanted, sizeof wanted), mr) != 0 ||
 	    size >= json_int(req, "bytes", 0))
 		return;
 	json_object_set_new(f->state, "was", json_integer((json_int_t)json_int(req, "bytes", 0)));
@@ -72,7 +60,7 @@ static int prove(struct fault *f, json_t **ret, struct error *e)
 	char mr[160];
 
 	(void)e;
-	*ret = json_pack("{s:s,s:I,s:I,s:i}", "mr", mr_name(f, mr, sizeof mr), "was", (json_int_t)was, "registered",
+	*ret = json_pack("{s:s,s:I,s:I,s:i}", "mr", fault_mr(f, "mem", mr, sizeof mr), "was", (json_int_t)was, "registered",
 			 (json_int_t)json_int(f->args, "size", 0), "posted", (int)fault_pair_posted(f, fault_arg(f, "at")));
 	return was > 0 && fault_pair_posted(f, fault_arg(f, "at"));
 }

@@ -54,6 +54,19 @@ void expect_deviates(struct eval *v, const json_t *entry, bool seen)
 		json_array_append_new(list, json_string(id));
 }
 
+bool expect_excused(struct eval *v, const struct m_match *what, const char *device)
+{
+	bool seen = false;
+	const json_t *entry = m_profile_excuse(v->m, what, device, &seen);
+
+	if (!entry)
+		return false;
+	expect_deviates(v, entry, seen);
+	if (seen && v->take)
+		m_profile_used(v->m, entry, v->step);
+	return seen;
+}
+
 size_t expect_post_inst(const struct model *m, const char *as)
 {
 	for (size_t i = m->posts.n; i-- > 0;)

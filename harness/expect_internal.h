@@ -64,6 +64,8 @@ enum expect_state expect_worse(enum expect_state a, enum expect_state b);
 void expect_held(struct eval *v, uint64_t t);
 bool expect_fresh(const struct eval *v, size_t rec);
 void expect_deviates(struct eval *v, const json_t *entry, bool seen);
+/* A profile entry excuses this value of the device by a run on this kernel; noted, and used up where the expectation takes. */
+bool expect_excused(struct eval *v, const struct m_match *what, const char *device);
 
 /* The ends that an expectation speaks of: `at`, else those of the posts it names. */
 struct ends {

@@ -189,8 +189,6 @@ static const char *seen_name(const struct m_payload *r)
 static bool is_excused(struct eval *v, const struct m_payload *r, const json_t *want)
 {
 	struct m_match what = { .qp = M_NONE, .rec = r->rec, .payload = json_string_value(want) };
-	const json_t *entry;
-	bool seen = false;
 
 	for (size_t i = 0; i < v->m->posts.n; i++) {
 		const struct m_post *p = &v->m->posts.v[i];
@@ -200,13 +198,7 @@ static bool is_excused(struct eval *v, const struct m_payload *r, const json_t *
 		what.post = p;
 		what.qp = v->m->queues.v[p->queue].qp;
 	}
-	entry = what.payload && what.qp != M_NONE ? m_profile_excuse(v->m, &what, seen_name(r), &seen) : NULL;
-	if (!entry)
-		return false;
-	expect_deviates(v, entry, seen);
-	if (seen && v->take)
-		m_profile_used(v->m, entry, v->step);
-	return seen;
+	return what.payload && what.qp != M_NONE && expect_excused(v, &what, seen_name(r));
 }
 
 /* The same post's memory was looked at again. */

@@ -34,8 +34,6 @@ static enum expect_state qp_state(struct eval *v, const json_t *want, size_t qp)
 {
 	const struct m_qp *q = &v->m->qps.v[qp];
 	struct m_match what = { .qp = qp, .state = first_wanted(want), .rec = v->m->n_recs };
-	const json_t *entry;
-	bool seen;
 
 	if (!expect_fresh(v, q->state_rec))
 		return EXPECT_PENDING;
@@ -47,15 +45,9 @@ static enum expect_state qp_state(struct eval *v, const json_t *want, size_t qp)
 		}
 		return EXPECT_MET;
 	}
-	entry = what.state ? m_profile_excuse(v->m, &what, q->state, &seen) : NULL;
-	if (entry) {
-		expect_deviates(v, entry, seen);
-		if (seen && v->take)
-			m_profile_used(v->m, entry, v->step);
-		if (seen) {
-			expect_held(v, q->state_since);
-			return EXPECT_MET;
-		}
+	if (what.state && expect_excused(v, &what, q->state)) {
+		expect_held(v, q->state_since);
+		return EXPECT_MET;
 	}
 	return is_final(q->state) ? EXPECT_BROKEN : EXPECT_PENDING;
 }
@@ -132,9 +124,7 @@ static void value_text(const json_t *value, struct text *t)
 static bool attr_holds(struct eval *v, size_t qp, const char *key, const json_t *want, const json_t *have)
 {
 	struct m_match what = { .qp = qp, .attr = key, .rec = v->m->n_recs };
-	const json_t *entry;
 	char device[32];
-	bool seen;
 
 	if (same_value(v->m, want, have)) {
 		if (v->take)
@@ -144,13 +134,7 @@ static bool attr_holds(struct eval *v, size_t qp, const char *key, const json_t 
 	if (!json_is_integer(have))
 		return false;
 	snprintf(device, sizeof(device), "%lld", (long long)json_integer_value(have));
-	entry = m_profile_excuse(v->m, &what, device, &seen);
-	if (!entry)
-		return false;
-	expect_deviates(v, entry, seen);
-	if (seen && v->take)
-		m_profile_used(v->m, entry, v->step);
-	return seen;
+	return expect_excused(v, &what, device);
 }
 
 void expect_attr(struct eval *v, const json_t *x, struct part *p)
