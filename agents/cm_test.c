@@ -204,11 +204,21 @@ static bool has_left(void *user)
 	return has_returned("rdma_disconnect");
 }
 
+/* What was flushed by it has this for a cause. */
+static bool move_to_err_is_on_record(void)
+{
+	const json_t *state;
+
+	for (unsigned n = 0; (state = rig_record("state", "p.a", n)); n++)
+		if (json_has(state, "by", "cm") && json_has(state, "asked", "ERR") && json_has(state, "new", "ERR") &&
+		    json_is_integer(json_object_get(state, "errno")))
+			return true;
+	return false;
+}
+
 static void the_peers_leave_is_answered_in_err(void)
 {
 	struct rdma_cm_id *asked;
-	const json_t *state;
-	bool by_cm = false;
 
 	set_up();
 	asked = listen_and_ask();
@@ -216,9 +226,7 @@ static void the_peers_leave_is_answered_in_err(void)
 	fake_cm_event(asked, RDMA_CM_EVENT_DISCONNECTED, 0, NULL, 0);
 	CU_ASSERT_EQUAL(loop_wait(rig.loop, has_left, NULL, now_ns() + RIG_WAIT_NS), 0);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s}", "op", "qp_query", "name", "p.a"), 0);
-	for (unsigned n = 0; (state = rig_record("state", "p.a", n)); n++)
-		by_cm |= json_has(state, "by", "cm") && json_has(state, "new", "ERR");
-	CU_ASSERT_TRUE(by_cm);
+	CU_ASSERT_TRUE(move_to_err_is_on_record());
 	CU_ASSERT_EQUAL(fake_cm.disconnects, 1);
 	tear_down();
 }
@@ -232,6 +240,7 @@ static void who_leaves_goes_to_err_first(void)
 	CU_ASSERT_EQUAL(to_rts(), 0);
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s}", "op", "cm_disconnect", "name", "p.a.cm"), 0);
 	CU_ASSERT_EQUAL(fake.qp->attr.qp_state, IBV_QPS_ERR);
+	CU_ASSERT_TRUE(move_to_err_is_on_record());
 	fake_cm_event(asked, RDMA_CM_EVENT_DISCONNECTED, 0, NULL, 0);
 	CU_ASSERT_EQUAL(json_int(rig_wait(wait_for("DISCONNECTED")), "rc", -1), 0);
 	CU_ASSERT_EQUAL(fake_cm.disconnects, 1); /* it has said so already */
