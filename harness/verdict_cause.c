@@ -90,6 +90,7 @@ static void flush_without_cause(struct judge *j, size_t qp, unsigned life, const
 	f = judge_find(j, SEVERITY_FAIL, "cause-first", flush->inst, flush->rec, judge_qp(j, qp));
 	if (!f)
 		return;
+	f->flush = flush;
 	finding_set(f, f->expected, "a cause: an error completion, an event, or a step that moved the QP to ERR");
 	finding_set(f, f->seen, "WR_FLUSH_ERR on the %s queue and nothing that explains it", side(flush));
 	finding_set(f, f->text, "%s: flush without explanation: expected %s, seen %s", judge_qp(j, qp), f->expected, f->seen);

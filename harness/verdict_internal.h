@@ -11,10 +11,12 @@ enum severity { SEVERITY_NOTE, SEVERITY_WARNING, SEVERITY_DEVIATION, SEVERITY_IN
 
 struct finding {
 	enum severity severity;
-	const char *check; /* literal */
-	size_t inst, rec;  /* where it happened; rec orders the findings */
-	const char *at;    /* interned; "" for none */
-	json_t *deviation; /* ids of profile entries, or NULL */
+	const char *check;          /* literal */
+	size_t inst, rec;           /* where it happened; rec orders the findings */
+	const char *at;             /* interned; "" for none */
+	json_t *deviation;          /* ids of profile entries, or NULL */
+	const struct m_post *post;  /* it is about its missing end; else NULL */
+	const struct m_comp *flush; /* it is about a flush that nothing explains; else NULL */
 	char expected[512], seen[512], text[1200];
 };
 

@@ -52,6 +52,65 @@ static bool is_of_pair(const struct judge *j, const struct finding *f, size_t qp
 	return !*f->at || (!strncmp(f->at, pair, len) && (!f->at[len] || f->at[len] == '.'));
 }
 
+/* That life of an end was current when the retries of this completion were over. */
+static bool is_of_connection(const struct judge *j, size_t qp, unsigned life, const struct m_comp *c)
+{
+	const struct m_life *l = m_life_of(j->m, j->m->qps.v[qp].send, life);
+
+	if (qp == c->qp)
+		return life == c->qp_life;
+	return l && !strcmp(j->m->qps.v[qp].pair, j->m->qps.v[c->qp].pair) && l->begin_rec <= c->rec &&
+	       (!l->over || l->over_rec >= c->rec);
+}
+
+/* The end of its retries moved the QP to ERR and nothing else did, and a completion had said so before this was posted. */
+static bool is_posted_after(const struct judge *j, size_t qp, const struct m_post *p)
+{
+	bool spent = false, told = false;
+
+	for (size_t i = 0; i < j->m->comps.n; i++) {
+		const struct m_comp *c = &j->m->comps.v[i];
+		bool end = !strcmp(c->status, "RETRY_EXC_ERR");
+
+		if (c->qp != qp || c->qp_life != p->life || c->success)
+			continue;
+		if (!end && strcmp(c->status, "WR_FLUSH_ERR"))
+			return false;
+		spent |= end;
+		told |= c->t < p->t;
+	}
+	return spent && told;
+}
+
+/* Whatever lacks an end in that life of a queue was posted to a QP in ERR, into which the retries' end had brought it. */
+static bool only_later_work_lacks_an_end(const struct judge *j, const struct m_post *of, const struct m_comp *c)
+{
+	size_t qp = j->m->queues.v[of->queue].qp;
+
+	if (qp == M_NONE || !is_of_connection(j, qp, of->life, c))
+		return false;
+	for (size_t i = 0; i < j->m->posts.n; i++) {
+		const struct m_post *p = &j->m->posts.v[i];
+		struct m_account a;
+
+		if (p->queue != of->queue || p->life != of->life || !p->accepted)
+			continue;
+		a = m_account_post(j->m, p);
+		if (a.in_flight + a.discarded && !is_posted_after(j, qp, p))
+			return false;
+	}
+	return true;
+}
+
+/* Not made by the retries' end, but by what it left: work given to a QP that no longer worked, and a peer whose refusal nobody was
+ * there to be told of. */
+static bool follows(const struct judge *j, const struct finding *f, const struct m_comp *c)
+{
+	if (f->post)
+		return only_later_work_lacks_an_end(j, f->post, c);
+	return f->flush && f->flush->qp != c->qp && is_of_connection(j, f->flush->qp, f->flush->qp_life, c);
+}
+
 /* What follows from it at both ends is worth a note; that it happened leaves the case open. */
 static void excuse(struct judge *j, const struct m_comp *c, size_t inst, const json_t *attr)
 {
@@ -60,8 +119,9 @@ static void excuse(struct judge *j, const struct m_comp *c, size_t inst, const j
 	for (size_t i = 0; i < j->findings.n; i++) {
 		struct finding *f = &j->findings.v[i];
 
-		if (f->severity == SEVERITY_FAIL && lateness_is_end_of_retries(f->check) && is_of_pair(j, f, c->qp) &&
-		    (f->rec >= c->rec || is_about(j, f, c)))
+		if (f->severity != SEVERITY_FAIL || !is_of_pair(j, f, c->qp))
+			continue;
+		if ((lateness_is_end_of_retries(f->check) && (f->rec >= c->rec || is_about(j, f, c))) || follows(j, f, c))
 			f->severity = SEVERITY_NOTE;
 	}
 	judge_say(j, SEVERITY_INCONCLUSIVE, "late", inst, c->rec, judge_qp(j, c->qp),

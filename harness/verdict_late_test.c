@@ -98,8 +98,121 @@ static void test_spent_retries(void)
 	}
 }
 
+/* What comes after the end of the retries in the same case: it polled its first error at 1401.23 ms. */
+static const struct after {
+	const char *name;
+	int late_ms;
+	int flushed;        /* of the four receives of p.a that were posted at first */
+	json_int_t more_ns; /* two more were posted to it at that time and have no end; 0: none */
+	const char *status; /* of another completion of p.a */
+	const char *wr_id;  /* its */
+	bool peer;          /* p.b is flushed, and nothing says why */
+	const char *verdict, *text;
+} afters[] = {
+	{ "nothing else", 70, 4, 0, NULL, NULL, false, "inconclusive", TURN },
+	{ "receives posted in ERR stay", 70, 4, 1401285000, NULL, NULL, false, "inconclusive", TURN },
+	{ "on a machine in time", 20, 4, 1401285000, NULL, NULL, false, "fail", "seen 2 of them without one at the end" },
+	{ "they were posted before", 70, 4, 1401225000, NULL, NULL, false, "fail", "seen 2 of them without one at the end" },
+	{ "of those posted before one stays too", 70, 3, 1401285000, NULL, NULL, false, "fail", "seen 1 of them without one" },
+	{ "only one of those posted before", 70, 3, 0, NULL, NULL, false, "fail", "seen 1 of them without one at the end" },
+	{ "another cause as well", 70, 4, 1401285000, "LOC_PROT_ERR", "0x10002200000004", false, "fail", "1 of them without one" },
+	{ "a receive is flushed twice", 70, 4, 1401285000, "WR_FLUSH_ERR", "0x10002200000000", false, "fail", "a second one" },
+	{ "an unknown wr_id", 70, 4, 0, "WR_FLUSH_ERR", "0x10002200000044", false, "fail", "an unknown wr_id" },
+	{ "the peer is flushed without a cause", 70, 4, 0, NULL, NULL, true, "inconclusive", TURN },
+	{ "the same in time", 20, 4, 0, NULL, NULL, true, "fail", "p.b: flush without explanation" },
+};
+
+/* The case ends in step 5, with its QPs as they are. */
+static void end_early(struct input *in, const struct after *row)
+{
+	size_t i;
+
+	json_array_remove(json_object_get(in->plan, "steps"), 5);
+	for (i = json_array_size(in->records); i-- > 0;) {
+		json_t *r = json_array_get(in->records, i);
+
+		if (json_int(r, "step", 0) == 6)
+			json_array_remove(in->records, i);
+		else if (json_int(r, "life", 0) == 2)
+			json_object_set_new(r, "life", json_integer(1));
+		if (json_int(r, "step", 0) == -1 && json_has(r, "kind", "state") && (row->peer || json_has(r, "obj", "p.a")))
+			json_object_set_new(r, "new", json_string("ERR"));
+		if (json_has(r, "kind", "wc") && json_has(r, "obj", "p.a.recv"))
+			json_object_update_new(r, json_pack("{s:i, s:o}", "count", row->flushed, "last",
+							    json_sprintf("0x1000220000000%d", row->flushed - 1)));
+	}
+}
+
+static json_t *record_of(json_int_t t_ns, const char *agent, const char *kind, const char *obj, const char *first, const char *last,
+			 int count)
+{
+	return json_pack("{s:i, s:I, s:s, s:s, s:i, s:i, s:i, s:s, s:s, s:i, s:s, s:s, s:i, s:I}", "v", 1, "t", t_ns, "clk",
+			 "boot/time", "src", agent, "boot", 1, "lane", 0, "step", 5, "kind", kind, "obj", obj, "life", 1, "first",
+			 first, "last", last, "count", count, "t_last", t_ns);
+}
+
+static json_t *completion_of(json_int_t t_ns, const char *agent, const char *end, const char *status, const char *first,
+			     const char *last, int count)
+{
+	char queue[32], cq[32];
+	json_t *r;
+
+	snprintf(queue, sizeof(queue), "%s.recv", end);
+	snprintf(cq, sizeof(cq), "%s.rcq", end);
+	r = record_of(t_ns, agent, "wc", queue, first, last, count);
+	json_object_update_new(r, json_pack("{s:s, s:s, s:i, s:i}", "cq", cq, "status", status, "vendor_err", 0, "qpn", 17));
+	return r;
+}
+
+/* Behind what step 5 has seen. */
+static void add_records(json_t *records, const struct after *row)
+{
+	size_t at = 0;
+	json_t *r;
+
+	while (at < json_array_size(records) && json_int(json_array_get(records, at), "step", 0) != -1)
+		at++;
+	if (row->more_ns) {
+		r = record_of(row->more_ns, "agent/a", "post", "p.a.recv", "0x10002200000004", "0x10002200000005", 2);
+		json_object_update_new(r, json_pack("{s:s, s:i, s:b, s:i, s:i, s:s}", "op", "RECV", "size", 64, "signaled", 1,
+						    "accepted", 2, "errno", 0, "by", "traffic"));
+		json_array_insert_new(records, at++, r);
+	}
+	if (row->status)
+		json_array_insert_new(records, at++,
+				      completion_of(1401286000, "agent/a", "p.a", row->status, row->wr_id, row->wr_id, 1));
+	if (row->peer)
+		json_array_insert_new(
+			records, at++,
+			completion_of(1401287000, "agent/b", "p.b", "WR_FLUSH_ERR", "0x10002200000000", "0x10002200000003", 4));
+}
+
+static void test_what_follows(void)
+{
+	for (size_t i = 0; i < sizeof(afters) / sizeof(afters[0]); i++) {
+		const struct after *row = &afters[i];
+		const struct row base = { .wc = SUCCESS, .timeout = 12, .late_ms = row->late_ms };
+		struct input in;
+		json_t *v;
+
+		input_load("silent-late-on-a-busy-machine", &in);
+		change_plan(in.plan, &base);
+		end_early(&in, row);
+		add_records(in.records, row);
+		change_records(in.records, &base);
+		v = judge(&in, false);
+		ROW_ASSERT(is_verdict(v, row->verdict), "%s: wanted %s, is %s: %s", row->name, row->verdict, json_str(v, "verdict"),
+			   json_str(v, "headline"));
+		ROW_ASSERT(says(v, row->verdict, row->text), "%s: no finding says: %s (%s)", row->name, row->text,
+			   json_str(v, "headline"));
+		json_decref(v);
+		input_release(&in);
+	}
+}
+
 static const struct test_case cases[] = {
 	{ "retries that lateness may have spent", test_spent_retries },
+	{ "what follows from their end, and what does not", test_what_follows },
 };
 
 TEST_MAIN("verdict_late", cases)

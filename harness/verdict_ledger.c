@@ -236,6 +236,7 @@ static void left_over(struct judge *j, size_t queue, const struct m_life *l)
 		f = judge_find(j, SEVERITY_FAIL, "ledger", p->inst, j->m->n_recs ? j->m->n_recs - 1 : p->rec, q->name);
 		if (!f)
 			return;
+		f->post = p;
 		finding_set(f, f->expected, "an end for each of the %u requests that were accepted", a.accepted);
 		finding_set(f, f->seen, "%u of them without one at the end of the case", left);
 		finding_set(f, f->text, "%s: %s%s%s: expected %s, seen %s%s", q->name, p->op, *p->as ? " " : "", p->as, f->expected,
