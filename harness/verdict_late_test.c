@@ -131,9 +131,11 @@ static void end_early(struct input *in, const struct after *row)
 	for (i = json_array_size(in->records); i-- > 0;) {
 		json_t *r = json_array_get(in->records, i);
 
-		if (json_int(r, "step", 0) == 6)
+		if (json_int(r, "step", 0) == 6) {
 			json_array_remove(in->records, i);
-		else if (json_int(r, "life", 0) == 2)
+			continue;
+		}
+		if (json_int(r, "life", 0) == 2)
 			json_object_set_new(r, "life", json_integer(1));
 		if (json_int(r, "step", 0) == -1 && json_has(r, "kind", "state") && (row->peer || json_has(r, "obj", "p.a")))
 			json_object_set_new(r, "new", json_string("ERR"));
