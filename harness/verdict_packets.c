@@ -29,7 +29,8 @@ static int by_time(const void *a, const void *b)
 
 	if (x->t != y->t)
 		return x->t < y->t ? -1 : 1;
-	/* What a rule makes of a packet may be told before the packet itself, with one time for both: the capture has them in order. */
+	/* What a rule makes of a packet may be told before the packet itself, with one time for both: the capture has them in
+	 * order. */
 	if (x->n != y->n && x->n > 0 && y->n > 0)
 		return x->n < y->n ? -1 : 1;
 	return (x->rec > y->rec) - (x->rec < y->rec);
@@ -300,6 +301,8 @@ static void rnr_waits(struct judge *j, const struct flow *f)
 			continue;
 		p = was_sent(f, i, nak->psn) ? sent_again(f, i, nak->psn) : NULL;
 		wait = timer_rnr_ns((unsigned)nak->syndrome & AETH_VALUE_MASK);
+		/* A timer on a tick may go off as much too early. */
+		wait = wait > grid_of(j) ? wait - grid_of(j) : 0;
 		if (p && p->t - nak->t < wait) {
 			too_soon(j, f, p, p->t - nak->t, wait, "the RNR NAK's timer");
 			return;

@@ -136,6 +136,11 @@ static void rnr_too_soon(json_t *rs)
 	set(packet(rs, 24), "t", json_int(packet(rs, 23), "t", 0) + 1 * MS);
 }
 
+static void rnr_a_tick_early(json_t *rs)
+{
+	set(packet(rs, 24), "t", json_int(packet(rs, 23), "t", 0) + 7 * MS);
+}
+
 static void rnr_once_more(json_t *rs)
 {
 	set(again(rs, 26, 12 * MS), "transmission", 4);
@@ -241,7 +246,8 @@ static const struct {
 	{ "packets-recorded", "again from behind it after a forged ACK", resumed_behind_a_forged_ack, NULL },
 	{ "packets-recorded", "again from before the NAK's PSN", resumed_before_the_nak, NULL },
 	{ "packets-recorded", "RNR timer not waited for", rnr_too_soon,
-	  "PSN 7 was sent again after 1.00 ms: the least is 10.2 ms" },
+	  "PSN 7 was sent again after 1.00 ms: the least is 6.24 ms" },
+	{ "packets-recorded", "RNR timer on a tick of 4 ms", rnr_a_tick_early, NULL },
 	{ "packets-recorded", "an RNR retry too many", rnr_once_more, "PSN 7 was sent again after 3 RNR NAKs: rnr_retry allows 2" },
 	{ "packets-recorded", "a request after ERR", request_after_error, "p.a: it is in ERR and sends on: RC_SEND_ONLY, PSN 8" },
 	{ "packets-recorded", "an answer in the next life", answer_in_the_next_life, NULL },
