@@ -46,25 +46,27 @@ static json_t *create_pd_cq(struct case_run *r, const struct object *o)
 	return req;
 }
 
-static json_t *create_srq(struct case_run *r, struct ops *ops, const struct object *o)
+/* What lives in a protection domain, which is there before it; keys of the plan that go along, ends with NULL. */
+static json_t *create_in_pd(struct case_run *r, struct ops *ops, const struct object *o, const char *op, const char *const keys[])
 {
-	json_t *req = json_pack("{s:s,s:s}", "op", "srq_create", "name", o->name);
+	json_t *req = json_pack("{s:s,s:s}", "op", op, "name", o->name);
 
 	link_create(r, ops, ctl_object_find(r, json_str(o->plan, "pd")));
 	copy(req, o->plan, "pd");
-	copy(req, o->plan, "depth");
-	copy(req, o->plan, "max_sge");
-	copy(req, o->plan, "limit");
+	for (size_t i = 0; keys[i]; i++)
+		copy(req, o->plan, keys[i]);
 	return req;
+}
+
+static json_t *create_srq(struct case_run *r, struct ops *ops, const struct object *o)
+{
+	return create_in_pd(r, ops, o, "srq_create", (const char *const[]){ "depth", "max_sge", "limit", NULL });
 }
 
 static json_t *create_mr(struct case_run *r, struct ops *ops, const struct object *o)
 {
-	json_t *req = json_pack("{s:s,s:s}", "op", "mr_create", "name", o->name);
+	json_t *req = create_in_pd(r, ops, o, "mr_create", (const char *const[]){ "bytes", NULL });
 
-	link_create(r, ops, ctl_object_find(r, json_str(o->plan, "pd")));
-	copy(req, o->plan, "pd");
-	copy(req, o->plan, "bytes");
 	json_object_set_new(req, "access", json_deep_copy(json_object_get(o->plan, "access")));
 	faults_on_create(r, o->name, req);
 	return req;
@@ -72,12 +74,7 @@ static json_t *create_mr(struct case_run *r, struct ops *ops, const struct objec
 
 static json_t *create_mw(struct case_run *r, struct ops *ops, const struct object *o)
 {
-	json_t *req = json_pack("{s:s,s:s}", "op", "mw_create", "name", o->name);
-
-	link_create(r, ops, ctl_object_find(r, json_str(o->plan, "pd")));
-	copy(req, o->plan, "pd");
-	copy(req, o->plan, "type");
-	return req;
+	return create_in_pd(r, ops, o, "mw_create", (const char *const[]){ "type", NULL });
 }
 
 /* The MR that a QP's receives use: its own of role rx. */
