@@ -2,25 +2,8 @@
 # SPDX-License-Identifier: MIT
 # A wire that dies or hangs at one moment or another, one whose rule meets nothing, and one that carries tags, in a guest. Prints `ok NAME` or `not ok NAME`.
 # usage: BUILD=build harness/wire_guest_test.sh
-set -u -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
-build=${BUILD:-$PWD/build}
-case $build in /*) ;; *) build=$PWD/$build ;; esac
-qpdrill=$build/qpdrill
-work=$(mktemp -d "${TMPDIR:-/tmp}/qd-wire-test.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-chmod 755 "$work"
-
-verdict() { # name condition-status
-	if [ "$2" -eq 0 ]; then
-		echo "ok $1"
-		return
-	fi
-	echo "not ok $1"
-	echo "# $1: seen was" >&2
-	sed 's/^/# out: /' "$work/out" >&2
-	tail -10 "$work/err" | sed 's/^/# err: /' >&2
-}
+. harness/guest_test.bash
 
 cat >"$work/1-wired.yaml" <<END
 qpdrill: 1
