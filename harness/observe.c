@@ -11,6 +11,7 @@
 
 struct string {
 	UT_hash_handle hh;
+	size_t qp, queue; /* that have this name; M_NONE */
 	char text[];
 };
 
@@ -33,6 +34,14 @@ void *vec_room(void *v, size_t n, size_t *cap, size_t size)
 	return v;
 }
 
+static struct string *string_find(const struct model *m, const char *text, size_t len)
+{
+	struct string *s;
+
+	HASH_FIND(hh, m->strings->head, text, len, s);
+	return s;
+}
+
 const char *m_intern(struct model *m, const char *text)
 {
 	struct string *s;
@@ -40,34 +49,51 @@ const char *m_intern(struct model *m, const char *text)
 
 	if (!text || !*text)
 		return "";
-	HASH_FIND_STR(m->strings->head, text, s);
+	len = strlen(text);
+	s = string_find(m, text, len);
 	if (s)
 		return s->text;
-	len = strlen(text) + 1;
+	len++;
 	s = calloc(1, sizeof(*s) + len);
 	if (!s) {
 		m->err = -ENOMEM;
 		return "";
 	}
 	memcpy(s->text, text, len);
+	s->qp = s->queue = M_NONE;
 	HASH_ADD_STR(m->strings->head, text, s);
 	return s->text;
 }
 
 size_t m_qp_find(const struct model *m, const char *name, size_t len)
 {
-	for (size_t i = 0; i < m->qps.n; i++)
-		if (strlen(m->qps.v[i].name) == len && !memcmp(m->qps.v[i].name, name, len))
-			return i;
-	return M_NONE;
+	const struct string *s = string_find(m, name, len);
+
+	return s ? s->qp : M_NONE;
 }
 
 size_t m_queue_find(const struct model *m, const char *name)
 {
-	for (size_t i = 0; i < m->queues.n; i++)
-		if (!strcmp(m->queues.v[i].name, name))
-			return i;
-	return M_NONE;
+	const struct string *s = string_find(m, name, strlen(name));
+
+	return s ? s->queue : M_NONE;
+}
+
+/* The first that has a name keeps it. */
+static void name_qp(struct model *m, const char *name, size_t qp)
+{
+	struct string *s = string_find(m, name, strlen(name));
+
+	if (s && s->qp == M_NONE)
+		s->qp = qp;
+}
+
+static void name_queue(struct model *m, const char *name, size_t queue)
+{
+	struct string *s = string_find(m, name, strlen(name));
+
+	if (s && s->queue == M_NONE)
+		s->queue = queue;
 }
 
 size_t m_inst_latest(const struct model *m, int step)
@@ -184,6 +210,7 @@ static size_t queue_new(struct model *m, const char *base, const char *suffix, s
 	q->agent = m_intern(m, agent);
 	q->send = !strcmp(suffix, ".send");
 	q->srq = !*suffix;
+	name_queue(m, q->name, m->queues.n - 1);
 	return m->queues.n - 1;
 }
 
@@ -213,6 +240,7 @@ static void objects_of_plan(struct model *m)
 				     .state = "",
 				     .state_rec = M_NONE,
 				     .srq = srq ? m_queue_find(m, srq) : M_NONE };
+		name_qp(m, qp->name, m->qps.n - 1);
 		send = queue_new(m, name, ".send", m->qps.n - 1, qp->agent);
 		recv = queue_new(m, name, ".recv", m->qps.n - 1, qp->agent);
 		m->qps.v[m->qps.n - 1].send = send;
@@ -269,8 +297,11 @@ void model_free(struct model *m)
 {
 	if (!m)
 		return;
-	for (size_t i = 0; i < m->qps.n; i++)
+	for (size_t i = 0; i < m->qps.n; i++) {
 		json_decref(m->qps.v[i].queried);
+		free(m->qps.v[i].states.v);
+		free(m->qps.v[i].comps.v);
+	}
 	for (size_t i = 0; i < m->queues.n; i++) {
 		for (size_t k = 0; k < m->queues.v[i].lives.n; k++)
 			free(m->queues.v[i].lives.v[k].ended.r.v);

@@ -221,6 +221,8 @@ struct m_qp {
 	size_t state_rec;       /* M_NONE */
 	json_t *queried;        /* newest; NULL */
 	size_t send, recv, srq; /* queues; recv M_NONE with an SRQ */
+	VEC(size_t) states;     /* its own in the list of all; so are its completions: what is asked of one QP does not take */
+	VEC(size_t) comps;      /* longer for all the others that a case may have */
 };
 
 struct model {

@@ -337,10 +337,14 @@ static void comp_into_life(struct model *m, struct m_comp *c, size_t index)
 static void comp_add(struct model *m, const struct m_comp *from)
 {
 	struct m_comp *c = M_PUSH(m, &m->comps);
+	size_t *own;
 
 	if (!c)
 		return;
 	*c = *from;
+	own = c->qp == M_NONE ? NULL : M_PUSH(m, &m->qps.v[c->qp].comps);
+	if (own)
+		*own = m->comps.n - 1;
 	if (c->queue != M_NONE)
 		comp_into_life(m, c, m->comps.n - 1);
 }

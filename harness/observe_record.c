@@ -113,6 +113,7 @@ static void on_state(struct model *m, const struct m_record *r)
 	const char *new_ = json_str(r->r, "new"), *asked = json_str(r->r, "asked");
 	struct m_state *s;
 	struct m_qp *qp;
+	size_t *own;
 
 	if (i == M_NONE)
 		return;
@@ -131,6 +132,10 @@ static void on_state(struct model *m, const struct m_record *r)
 			       .inst = r->inst,
 			       .rec = r->rec };
 	qp = &m->qps.v[i];
+	own = M_PUSH(m, &qp->states);
+	if (!own)
+		return;
+	*own = m->states.n - 1;
 	if (!s->err && !strcmp(s->asked, "RESET"))
 		m_qp_over(m, i, r, "the QP went to RESET");
 	if (r->life > qp->life)

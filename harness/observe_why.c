@@ -222,11 +222,11 @@ static const char *event_explains(const struct model *m, size_t qp, unsigned lif
 
 static const char *cause_explains(const struct model *m, size_t qp, unsigned life, size_t inst, uint64_t t)
 {
-	for (size_t i = 0; i < m->comps.n; i++) {
-		const struct m_comp *c = &m->comps.v[i];
+	for (size_t i = 0; i < m->qps.v[qp].comps.n; i++) {
+		const struct m_comp *c = &m->comps.v[m->qps.v[qp].comps.v[i]];
 
 		/* Of a flush that stands for a cause which the device has lost the profile says so. */
-		if (c->qp == qp && c->qp_life == life && !c->success &&
+		if (c->qp_life == life && !c->success &&
 		    (strcmp(c->status, "WR_FLUSH_ERR") != 0 || (c->deviation && m_profile_waives(c->deviation, "cause-first"))) &&
 		    device_said(c->inst, c->t, inst, t))
 			return c->status;
@@ -264,13 +264,11 @@ const char *m_why_error(const struct model *m, size_t qp, unsigned life, size_t 
 
 const json_t *m_attr_at(const struct model *m, size_t qp, size_t rec)
 {
-	const json_t *found = NULL;
+	for (size_t i = m->qps.v[qp].states.n; i-- > 0;) {
+		const struct m_state *s = &m->states.v[m->qps.v[qp].states.v[i]];
 
-	for (size_t i = 0; i < m->states.n; i++) {
-		const struct m_state *s = &m->states.v[i];
-
-		if (s->qp == qp && s->rec <= rec && s->queried && (!strcmp(s->new_, "RTS") || !strcmp(s->new_, "RTR")))
-			found = s->queried;
+		if (s->rec <= rec && s->queried && (!strcmp(s->new_, "RTS") || !strcmp(s->new_, "RTR")))
+			return s->queried;
 	}
-	return found ? found : json_object_get(m->qps.v[qp].plan, "attr");
+	return json_object_get(m->qps.v[qp].plan, "attr");
 }

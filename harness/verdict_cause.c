@@ -45,11 +45,12 @@ static void order_of_errors(struct judge *j, size_t qp, const struct m_comp *c, 
 static struct queue_life read_queue(struct judge *j, size_t qp, unsigned life, bool recv)
 {
 	struct queue_life q = { .cause = NULL };
+	const struct m_qp *of = &j->m->qps.v[qp];
 
-	for (size_t i = 0; i < j->m->comps.n; i++) {
-		const struct m_comp *c = &j->m->comps.v[i];
+	for (size_t i = 0; i < of->comps.n; i++) {
+		const struct m_comp *c = &j->m->comps.v[of->comps.v[i]];
 
-		if (c->qp != qp || c->qp_life != life || c->recv != recv || c->twice)
+		if (c->qp_life != life || c->recv != recv || c->twice)
 			continue;
 		order_of_errors(j, qp, c, &q);
 		if (c->success)

@@ -137,10 +137,14 @@ void verdict_excuse_late(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->comps.n; i++) {
 		const struct m_comp *c = &j->m->comps.v[i];
-		const json_t *attr = judge_attr_at(j, c->qp, c->rec);
-		uint64_t all_ns = retries_ns(attr);
+		const json_t *attr;
+		uint64_t all_ns;
 
-		if (c->recv || c->marker || c->twice || strcmp(c->status, "RETRY_EXC_ERR") || !all_ns || all_ns > j->m->late_max_ns)
+		if (c->recv || c->marker || c->twice || strcmp(c->status, "RETRY_EXC_ERR"))
+			continue;
+		attr = judge_attr_at(j, c->qp, c->rec);
+		all_ns = retries_ns(attr);
+		if (!all_ns || all_ns > j->m->late_max_ns)
 			continue;
 		for (size_t k = 0; k < j->findings.n; k++)
 			if (is_about(j, &j->findings.v[k], c)) {

@@ -206,13 +206,15 @@ static bool said_to_stay(const struct judge *j, const struct m_queue *q, const s
 /* The state that a QP was left in by the scenario: what the release did after it does not count. */
 static const char *last_state(const struct judge *j, size_t qp)
 {
-	const char *state = "";
+	const struct m_qp *of = &j->m->qps.v[qp];
 
-	for (size_t i = 0; i < j->m->states.n; i++)
-		if (j->m->states.v[i].qp == qp && *j->m->states.v[i].new_ &&
-		    !(*j->m->states.v[i].asked && judge_is_release(j, j->m->states.v[i].inst)))
-			state = j->m->states.v[i].new_;
-	return state;
+	for (size_t i = of->states.n; i-- > 0;) {
+		const struct m_state *s = &j->m->states.v[of->states.v[i]];
+
+		if (*s->new_ && !(*s->asked && judge_is_release(j, s->inst)))
+			return s->new_;
+	}
+	return "";
 }
 
 static void left_over(struct judge *j, size_t queue, const struct m_life *l)
@@ -220,13 +222,13 @@ static void left_over(struct judge *j, size_t queue, const struct m_life *l)
 	const struct m_queue *q = &j->m->queues.v[queue];
 	bool error = q->qp != M_NONE && !strcmp(last_state(j, q->qp), "ERR");
 
-	for (size_t i = 0; i < j->m->posts.n; i++) {
-		const struct m_post *p = &j->m->posts.v[i];
+	for (size_t i = 0; i < q->posts.n; i++) {
+		const struct m_post *p = &j->m->posts.v[q->posts.v[i]];
 		struct m_account a;
 		uint32_t left;
 		struct finding *f;
 
-		if (p->queue != queue || p->life != l->life || !p->accepted)
+		if (p->life != l->life || !p->accepted)
 			continue;
 		a = m_account_post(j->m, p);
 		left = a.in_flight + a.discarded;
@@ -250,13 +252,12 @@ static void passed_over(struct judge *j, size_t queue, const struct m_life *l)
 {
 	const struct m_queue *q = &j->m->queues.v[queue];
 
-	for (size_t i = 0; l->any_ended && i < j->m->posts.n; i++) {
-		const struct m_post *p = &j->m->posts.v[i];
+	for (size_t i = 0; l->any_ended && i < q->posts.n; i++) {
+		const struct m_post *p = &j->m->posts.v[q->posts.v[i]];
 		uint32_t upto = l->last_ended < p->last ? l->last_ended : p->last, missing;
 		struct finding *f;
 
-		if (p->queue != queue || p->life != l->life || !p->accepted || p->first > l->last_ended ||
-		    !m_post_signaled(j->m, p))
+		if (p->life != l->life || !p->accepted || p->first > l->last_ended || !m_post_signaled(j->m, p))
 			continue;
 		missing = upto - p->first + 1 - seq_set_count(&l->ended, p->first, upto);
 		if (!missing)
@@ -276,10 +277,10 @@ static uint64_t in_error_since(const struct judge *j, size_t qp, unsigned life)
 {
 	uint64_t since = 0;
 
-	for (size_t i = 0; i < j->m->states.n; i++) {
-		const struct m_state *s = &j->m->states.v[i];
+	for (size_t i = 0; i < j->m->qps.v[qp].states.n; i++) {
+		const struct m_state *s = &j->m->states.v[j->m->qps.v[qp].states.v[i]];
 
-		if (s->qp == qp && s->life == life && !strcmp(s->new_, "ERR") && (!since || s->t < since))
+		if (s->life == life && !strcmp(s->new_, "ERR") && (!since || s->t < since))
 			since = s->t;
 	}
 	return since;

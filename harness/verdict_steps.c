@@ -408,12 +408,10 @@ void verdict_check_faults(struct judge *j)
 
 static const struct m_recover *last_of_pair(const struct judge *j, size_t inst, const char *pair)
 {
-	const struct m_recover *last = NULL;
-
-	for (size_t i = 0; i < j->m->recovers.n; i++)
+	for (size_t i = j->m->recovers.n; i-- > 0;)
 		if (j->m->recovers.v[i].inst == inst && !strcmp(j->m->recovers.v[i].pair, pair))
-			last = &j->m->recovers.v[i];
-	return last;
+			return &j->m->recovers.v[i];
+	return NULL;
 }
 
 /* One of the pair's ends is as the profile has it. */
@@ -465,14 +463,14 @@ void verdict_check_recover(struct judge *j)
 		    !strcmp(in->outcome, "skipped"))
 			continue;
 		for (size_t k = 0; k < j->m->recovers.n; k++) {
-			const struct m_recover *r = &j->m->recovers.v[k], *last = last_of_pair(j, i, r->pair);
+			const struct m_recover *r = &j->m->recovers.v[k];
 
 			if (r->inst != i)
 				continue;
 			any = true;
 			/* Once for each pair: at its last record. */
-			if (last == r)
-				one_recovery(j, i, last, fails);
+			if (last_of_pair(j, i, r->pair) == r)
+				one_recovery(j, i, r, fails);
 		}
 		if (!any && !json_bool(in->plan, "if_needed", false))
 			judge_say(j, SEVERITY_FAIL, "recover", i, in->end_rec, "", "no record of a recovery that was verified%s%s",
