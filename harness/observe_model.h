@@ -349,14 +349,16 @@ const json_t *m_attr_at(const struct model *m, size_t qp, size_t rec);
 
 /* Profile entries against what is at hand (profile_match.c). */
 struct m_match {
-	const char *spec;     /* the status that the specification wants, or NULL */
-	const char *event;    /* the event, or NULL */
-	const char *state;    /* the QP state, or NULL */
-	const char *returns;  /* what a verb returns, or NULL */
-	const char *recovery; /* that a recovery `fails`, or NULL */
-	const char *path;     /* of that recovery */
-	const char *payload;  /* what should lie where a request's bytes go, or NULL */
-	const char *refused;  /* the errno of a post that was refused and completed all the same, or NULL */
+	const char *spec;             /* the status that the specification wants, or NULL */
+	const char *event;            /* the event, or NULL */
+	const char *state;            /* the QP state, or NULL */
+	const char *returns;          /* what a verb returns, or NULL */
+	const char *recovery;         /* that a recovery `fails`, or NULL */
+	const char *path;             /* of that recovery */
+	const char *payload;          /* what should lie where a request's bytes go, or NULL */
+	const char *refused;          /* the errno of a post that was refused and completed all the same, or NULL */
+	const char *completion_event; /* that one `comes`, or `none` does, while a `poll` waits; or NULL */
+	const char *cq;               /* whose */
 	size_t qp;
 	unsigned life; /* 0: the current one */
 	bool recv;

@@ -53,10 +53,12 @@ static const char *const receives[] = { "short", "long", NULL };
 static const char *const qkeys[] = { "wrong", "own", NULL };
 static const char *const wrong_keys[] = { "wrong", "old", NULL };
 static const char *const payloads[] = { "intact", "absent", "partial", "stale", NULL };
+static const char *const completion_events[] = { "comes", "none", NULL };
+static const char *const arms[] = { "next", "solicited", NULL };
 static const char *const targets[] = { "beyond_window", NULL };
 static const char *const checks[] = { "unexpected", "ledger", "cause-first", "state", "payload", "time", NULL };
 
-#define VALUES 9
+#define VALUES 10
 /* Everything that narrows an entry. `spec`, `event`, `state` and `returns` (of a verb) are the value that the specification wants.
  */
 static const struct field when_fields[] = {
@@ -69,6 +71,7 @@ static const struct field when_fields[] = {
 	{ .key = "payload", .kind = VALUE_ENUM, .values = payloads }, /* what lies where a request's bytes should be, or not */
 	{ .key = "attr", .kind = VALUE_TEXT },                        /* of a queried one that is not as asked for: its name */
 	{ .key = "packets", .kind = VALUE_TEXT }, /* of packets that never come: what was asked of them, as in `with` */
+	{ .key = "completion_event", .kind = VALUE_ENUM, .values = completion_events }, /* that a `poll` waits for */
 	{ .key = "queue", .kind = VALUE_ENUM, .values = sides },
 	{ .key = "at", .kind = VALUE_ENUM, .values = roles },
 	{ .key = "op", .kind = VALUE_NAMES, .names = &names_op },
@@ -87,10 +90,12 @@ static const struct field when_fields[] = {
 	{ .key = "to", .kind = VALUE_ENUM, .values = targets }, /* where in the peer's memory the access was */
 	{ .key = "retry_cnt", .kind = VALUE_INT },
 	{ .key = "rnr_retry", .kind = VALUE_INT },
-	{ .key = "peer", .kind = VALUE_NAMES, .names = &names_status }, /* how a request of the peer ended, or should have */
-	{ .key = "own", .kind = VALUE_NAMES, .names = &names_status },  /* the same of a request of its own */
-	{ .key = "receive", .kind = VALUE_ENUM, .values = receives },   /* beside the longest message of the peer */
-	{ .key = "peer_qkey", .kind = VALUE_ENUM, .values = qkeys },    /* of the peer's newest request */
+	{ .key = "peer", .kind = VALUE_NAMES, .names = &names_status },      /* how a request of the peer ended, or should have */
+	{ .key = "own", .kind = VALUE_NAMES, .names = &names_status },       /* the same of a request of its own */
+	{ .key = "receive", .kind = VALUE_ENUM, .values = receives },        /* beside the longest message of the peer */
+	{ .key = "peer_qkey", .kind = VALUE_ENUM, .values = qkeys },         /* of the peer's newest request */
+	{ .key = "arm", .kind = VALUE_ENUM, .values = arms },                /* what a completion event was asked for */
+	{ .key = "completion", .kind = VALUE_NAME, .names = &names_status }, /* the first one that the CQ held since */
 	{ .key = NULL },
 };
 static const struct field kernel_fields[] = {
@@ -283,7 +288,7 @@ static void check_entry(struct reader *r, const struct ynode *n, const json_t *e
 		values++;
 	}
 	if (values != 1) {
-		complain(r, n, "spec, event, state, returns, refused, recovery, payload, attr or packets",
+		complain(r, n, "spec, event, state, returns, refused, recovery, payload, attr, packets or completion_event",
 			 "`when` names exactly one value that the specification wants, not %d", values);
 		return;
 	}
@@ -292,8 +297,10 @@ static void check_entry(struct reader *r, const struct ynode *n, const json_t *e
 	if (!words && !names)
 		check_own_words(r, n, when, device);
 	else if (words && !is_one_of(words, device))
-		complain(r, ynode_get(n, "device"), NULL, words == payloads ? "`%s` is no payload" : "`%s` is no end of a recovery",
-			 device);
+		complain(r, ynode_get(n, "device"), NULL, "`%s` is no %s", device,
+			 words == payloads     ? "payload"
+			 : words == recoveries ? "end of a recovery"
+					       : "word on a completion event");
 	else if (!words && strcmp(device, "none") && !name_find(names, device))
 		complain(r, ynode_get(n, "device"), "one name, or none", "`%s` is no %s", device, names->what);
 	else if (!strcmp(device, spec))

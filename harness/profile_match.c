@@ -281,6 +281,38 @@ static bool move_is(const struct m_match *what, const json_t *moves)
 	return json_array_has(moves, text);
 }
 
+/* What the CQ was asked for at last before rec; *ret_rec is when. NULL: nothing. */
+static const char *armed_for(const struct model *m, const char *cq, size_t rec, size_t *ret_rec)
+{
+	for (size_t i = m->insts.n; i-- > 0;) {
+		const struct m_inst *in = &m->insts.v[i];
+		const char *arm = json_str(in->plan, "arm"), *of = json_str(in->plan, "cq");
+
+		if (!arm || !of || strcmp(of, cq) || in->end_rec == M_NONE || in->end_rec > rec)
+			continue;
+		*ret_rec = in->end_rec;
+		return arm;
+	}
+	return NULL;
+}
+
+/* What was asked for, and what the CQ held that should, or should not, have answered it: both are there when the case is over. */
+static bool completion_event_is(const struct model *m, const struct m_match *what, const json_t *when)
+{
+	const char *arm = NULL, *first = NULL;
+	size_t since = 0;
+
+	if (!same(when, "completion_event", what->completion_event))
+		return false;
+	if (!what->completion_event)
+		return true;
+	arm = armed_for(m, what->cq, what->rec, &since);
+	for (size_t i = 0; arm && !first && i < m->comps.n; i++)
+		if (m->comps.v[i].rec > since && !strcmp(m->comps.v[i].cq, what->cq))
+			first = m->comps.v[i].status;
+	return is(when, "arm", arm) && is(when, "completion", first);
+}
+
 bool m_profile_applies(const struct model *m, const json_t *entry, const struct m_match *what)
 {
 	const json_t *when = json_object_get(entry, "when");
@@ -289,7 +321,7 @@ bool m_profile_applies(const struct model *m, const json_t *entry, const struct 
 	if (!q || !same(when, "spec", what->spec) || !same(when, "event", what->event) || !same(when, "state", what->state) ||
 	    !same(when, "returns", what->returns) || !same(when, "refused", what->refused) ||
 	    !same(when, "recovery", what->recovery) || !same(when, "payload", what->payload) || !same(when, "attr", what->attr) ||
-	    !packets_are(when, what->match))
+	    !packets_are(when, what->match) || !completion_event_is(m, what, when))
 		return false;
 	if (!is(when, "queue", what->recv ? "recv" : "send") || !is(when, "type", q->type) ||
 	    !is(when, "at", role_of(m, what->qp, what->life ? what->life : q->life)))

@@ -63,6 +63,8 @@ static const struct {
 	  "packets that do not come are `none`" },
 	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { recovery: fails }\n  device: SUCCESS\n  source: s\n",
 	  "`SUCCESS` is no end of a recovery" },
+	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { completion_event: comes }\n  device: verified\n  source: s\n",
+	  "`verified` is no word on a completion event" },
 	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { recovery: fails }\n  device: fails\n  source: s\n",
 	  "nothing to excuse" },
 	{ "- id: x\n  provider: rxe\n  seen: []\n  when: { spec: SUCCESS, path_mtu: some }\n  device: none\n  source: s\n",

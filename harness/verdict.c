@@ -106,6 +106,14 @@ void finding_likely(struct judge *j, struct finding *f, const json_t *ids)
 	}
 }
 
+void finding_likely_entry(struct judge *j, struct finding *f, const json_t *entry)
+{
+	json_t *ids = json_pack("[s]", json_str(entry, "id"));
+
+	finding_likely(j, f, ids);
+	json_decref(ids);
+}
+
 const char *judge_qp(const struct judge *j, size_t qp)
 {
 	return qp == M_NONE ? "" : j->m->qps.v[qp].name;

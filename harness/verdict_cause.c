@@ -76,7 +76,6 @@ static void flush_without_cause(struct judge *j, size_t qp, unsigned life, const
 {
 	const json_t *entry;
 	struct finding *f;
-	json_t *likely;
 	bool seen;
 
 	if (m_why_error(j->m, qp, life, flush->inst, flush->t))
@@ -95,11 +94,8 @@ static void flush_without_cause(struct judge *j, size_t qp, unsigned life, const
 	finding_set(f, f->expected, "a cause: an error completion, an event, or a step that moved the QP to ERR");
 	finding_set(f, f->seen, "WR_FLUSH_ERR on the %s queue and nothing that explains it", side(flush));
 	finding_set(f, f->text, "%s: flush without explanation: expected %s, seen %s", judge_qp(j, qp), f->expected, f->seen);
-	if (entry) {
-		likely = json_pack("[s]", json_str(entry, "id"));
-		finding_likely(j, f, likely);
-		json_decref(likely);
-	}
+	if (entry)
+		finding_likely_entry(j, f, entry);
 }
 
 void verdict_check_cause(struct judge *j)

@@ -45,6 +45,7 @@ __attribute__((format(printf, 7, 8))) void judge_deviation(struct judge *j, cons
 							   size_t rec, const char *at, const char *fmt, ...);
 /* "; likely profile entry x, not seen on this kernel" */
 void finding_likely(struct judge *j, struct finding *f, const json_t *ids);
+void finding_likely_entry(struct judge *j, struct finding *f, const json_t *entry);
 
 const char *judge_qp(const struct judge *j, size_t qp);
 /* A record of that instance belongs to this step: records of a member of `together` carry the number of the whole. */

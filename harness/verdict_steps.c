@@ -63,12 +63,8 @@ static void wrong_return_of(struct judge *j, size_t inst, struct m_match what, c
 	finding_set(f, f->expected, "%s to return %s", call, wanted.len ? wanted.b : "0");
 	finding_set(f, f->seen, "%s%s", err ? name_of(&names_errno, err) : "0", more);
 	finding_set(f, f->text, "%s: expected %s, seen %s", at, f->expected, f->seen);
-	if (entry) {
-		json_t *likely = json_pack("[s]", json_str(entry, "id"));
-
-		finding_likely(j, f, likely);
-		json_decref(likely);
-	}
+	if (entry)
+		finding_likely_entry(j, f, entry);
 }
 
 static void wrong_return(struct judge *j, size_t inst, size_t rec, size_t qp, const struct m_post *p, const char *at,

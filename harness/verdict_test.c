@@ -36,6 +36,10 @@ static const struct row {
 	{ "queue-full-stale-profile", "pass", { "" } },
 	{ "queue-holds-more", "fail", { "p.a.send: expected the post to return ENOMEM, seen 0" } },
 	{ "queue-holds-more-in-profile", "deviation", { "holds-more" } },
+	/* An event that a poll waits for. */
+	{ "completion-event", "pass", { "" } },
+	{ "completion-event-missing-in-profile", "deviation", { "seen 0: the profile's not-solicited" } },
+	{ "completion-event-missing-armed-otherwise", "fail", { "expected 1 completion events since it was armed, seen 0" } },
 	/* The account. */
 	{ "double-completion", "fail", { "seen a second one (WR_FLUSH_ERR) for request 2 of life 1" } },
 	{ "unknown-wr-id", "fail", { "unknown wr_id" } },
@@ -267,7 +271,8 @@ static void test_stale(void)
 	} stale[] = { { "psn-stale-profile", "false-success" },
 		      { "psn-stale-profile", "stays-up" },
 		      { "rkey-stale-profile", "no-event" },
-		      { "queue-full-stale-profile", "holds-more" } };
+		      { "queue-full-stale-profile", "holds-more" },
+		      { "completion-event", "not-solicited" } };
 
 	for (size_t i = 0; i < sizeof(stale) / sizeof(stale[0]); i++) {
 		struct input in;
