@@ -87,12 +87,13 @@ static void test_changed(void)
 	static const struct {
 		const char *action, *behind, *class;
 		size_t records;
-		int64_t psn, syndrome;
+		int64_t psn, syndrome, reserved;
 	} rows[] = {
-		{ "\"rewrite\",\"rewrite\":{\"psn\":\"+5\"}", NULL, "ack", 2, 6, 0x1f },
-		{ "\"rewrite\",\"rewrite\":{\"syndrome\":98}", NULL, "nak", 2, 1, 98 },
-		{ "\"rewrite\",\"rewrite\":{\"psn\":\"+5\"}", "drop", NULL, 1, 0, 0 },
-		{ "\"corrupt\",\"where\":\"header\",\"bit\":88", NULL, "ack", 2, 2, 0x1f },
+		{ "\"rewrite\",\"rewrite\":{\"psn\":\"+5\"}", NULL, "ack", 2, 6, 0x1f, 0 },
+		{ "\"rewrite\",\"rewrite\":{\"reserved6\":1,\"reserved7\":2}", NULL, "ack", 2, 1, 0x1f, 1 << 7 | 2 },
+		{ "\"rewrite\",\"rewrite\":{\"syndrome\":98}", NULL, "nak", 2, 1, 98, 0 },
+		{ "\"rewrite\",\"rewrite\":{\"psn\":\"+5\"}", "drop", NULL, 1, 0, 0, 0 },
+		{ "\"corrupt\",\"where\":\"header\",\"bit\":88", NULL, "ack", 2, 2, 0x1f, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -109,13 +110,14 @@ static void test_changed(void)
 		wire_report_flush(wire_path_report(b.w), UINT64_MAX);
 		ROW_ASSERT(json_array_size(b.records) == rows[i].records, "%s: %zu records", text, json_array_size(b.records));
 		ROW_ASSERT(record_int(&b, 0, "psn") == 1 && record_int(&b, 0, "syndrome") == 0x1f &&
-				   !strcmp(record_text(&b, 0, "class"), "ack"),
+				   !strcmp(record_text(&b, 0, "class"), "ack") && !record_int(&b, 0, "reserved"),
 			   "%s", rows[i].action);
 		ROW_ASSERT(!strcmp(record_text(&b, 0, "fate"), rows[i].behind ? "eaten" : "changed"), "%s", rows[i].action);
 		ROW_ASSERT(!json_object_get(json_array_get(b.records, 0), "late"), "%s", rows[i].action);
 		if (rows[i].records > 1) {
 			ROW_ASSERT(record_int(&b, 1, "psn") == rows[i].psn && record_int(&b, 1, "syndrome") == rows[i].syndrome &&
-					   !strcmp(record_text(&b, 1, "class"), rows[i].class),
+					   !strcmp(record_text(&b, 1, "class"), rows[i].class) &&
+					   record_int(&b, 1, "reserved") == rows[i].reserved,
 				   "%s: psn %lld", rows[i].action, (long long)record_int(&b, 1, "psn"));
 			ROW_ASSERT(json_is_true(json_object_get(json_array_get(b.records, 1), "late")), "%s", rows[i].action);
 		}

@@ -55,6 +55,7 @@ static void tell(struct wire_path *w, const struct wire_item *it, bool as_it_cam
 		.port = it->a.port,
 		.port_name = w->port_names[it->a.port],
 		.frame = it->a.frame,
+		.outer = as_it_came ? &w->came.outer : NULL,
 		.p = as_it_came ? &w->came.p : &it->a.p,
 		.place = place,
 		.fate = fate,
@@ -148,7 +149,7 @@ static void read_again(struct wire_path *w, struct wire_item *it)
 	struct wire_place place;
 
 	if (!it->changed && !it->late)
-		w->came = (struct wire_came){ it->a.p, it->place };
+		w->came = (struct wire_came){ it->a.p, it->place, w->came.outer };
 	it->changed = true;
 	if (packet_decode(it->a.frame, it->a.len, &it->a.p) != PACKET_ROCE)
 		return;
@@ -194,7 +195,7 @@ static enum action_result hit(struct wire_item *it, struct wire_rule *r, enum ac
 	return result;
 }
 
-static enum action_result try_rule(struct wire_item *it, struct wire_rule *r, const struct wire_look *look)
+static enum action_result try_rule(struct wire_path *w, struct wire_item *it, struct wire_rule *r, const struct wire_look *look)
 {
 	struct action *a = &r->action;
 	bool matched = false;
@@ -204,6 +205,8 @@ static enum action_result try_rule(struct wire_item *it, struct wire_rule *r, co
 		matched = it->roce ? wire_match_try(&r->match, look) == WIRE_MATCHED : r->anything;
 	}
 	if (matched) {
+		if (it->roce && !it->changed && !it->late)
+			w->came.outer = packet_outer(it->a.frame, &it->a.p);
 		return hit(it, r, a->ops->apply(a, &it->a));
 	}
 	if (!a->watching || !a->ops->seen || (!it->roce && !a->ops->anything))
@@ -262,7 +265,7 @@ static void ask_all(struct wire_path *w, struct wire_item *it, unsigned from, st
 
 		if (r->order <= it->after)
 			continue;
-		enum action_result result = try_rule(it, r, look);
+		enum action_result result = try_rule(w, it, r, look);
 
 		if (settle(w, it, r->spent != was_spent, result, look, owner))
 			return;
@@ -278,7 +281,7 @@ static void ask_some(struct wire_path *w, struct wire_item *it, struct wire_kind
 		unsigned at = k->asked[n];
 		struct wire_rule *r = w->chain.rules[at];
 		bool was_spent = r->spent;
-		enum action_result result = try_rule(it, r, look);
+		enum action_result result = try_rule(w, it, r, look);
 
 		if (r->spent == was_spent && (result == ACTION_PASS || result == ACTION_MISS))
 			continue;

@@ -18,6 +18,7 @@ struct out {
 struct wire_came {
 	struct packet p;
 	struct wire_place place;
+	struct packet_outer outer;
 };
 
 struct wire_path {

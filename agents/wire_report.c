@@ -37,14 +37,11 @@ static void set_address(json_t *rec, const char *key, const uint8_t addr[16])
 }
 
 /* What nobody asked for is left out: most packets go the plain way. */
-static void add_route(const struct packet_route *route, json_t *rec)
+static void add_outer(const struct packet_outer *outer, json_t *rec)
 {
-	if (route->traffic_class)
-		set_int(rec, "traffic_class", route->traffic_class);
-	if (route->hop_limit != PACKET_HOP_LIMIT)
-		set_int(rec, "hop_limit", route->hop_limit);
-	if (route->flow_label)
-		set_int(rec, "flow_label", route->flow_label);
+	for (int i = 0; i < NUM_PACKET_OUTER; i++)
+		if (outer->v[i] != packet_outer_rows[i].usual)
+			set_int(rec, packet_outer_rows[i].name, outer->v[i]);
 }
 
 /* Who sent it, and to whom when that is no connection's end. */
@@ -83,7 +80,7 @@ static json_t *new_record(const struct wire_names *names, const struct wire_run 
 		set_int(rec, "syndrome", run->syndrome);
 	if (run->ack_req)
 		json_object_set_new_nocheck(rec, "ack_req", json_true());
-	add_route(&run->route, rec);
+	add_outer(&run->outer, rec);
 	if (run->n_first)
 		set_int(rec, "n", (int64_t)run->n_first);
 	return rec;
@@ -137,7 +134,7 @@ static void fill_run(struct wire_run *run, const struct wire_sight *s)
 	run->syndrome = p->syndrome;
 	run->size = p->payload_bytes;
 	run->ack_req = p->ack_req;
-	run->route = packet_route(s->frame, p);
+	run->outer = s->outer ? *s->outer : packet_outer(s->frame, p);
 	run->dest_qp = p->dest_qp;
 	run->psn = s->place->conn ? s->place->psn : p->psn;
 	run->count = 1;
@@ -156,11 +153,11 @@ static bool continues(const struct wire_run *run, const struct wire_sight *s)
 {
 	const struct packet *p = s->p;
 	int64_t psn = s->place->conn ? s->place->psn : p->psn;
-	struct packet_route route = packet_route(s->frame, p);
+	struct packet_outer outer = s->outer ? *s->outer : packet_outer(s->frame, p);
 
 	return run->open && run->conn == s->place->conn && run->conn && run->op == p->op && run->opcode == p->opcode &&
 	       run->class == p->class && run->syndrome == p->syndrome && run->size == p->payload_bytes &&
-	       run->ack_req == p->ack_req && packet_route_same(&run->route, &route) &&
+	       run->ack_req == p->ack_req && !memcmp(&run->outer, &outer, sizeof outer) &&
 	       run->transmission == s->place->transmission && run->fate == s->fate && run->icrc_bad == s->icrc_bad &&
 	       run->n_touched == s->n_touched && !memcmp(run->touched, s->touched, s->n_touched * sizeof *s->touched) &&
 	       (psn == run->psn + (int64_t)run->count || p->class == PACKET_CLASS_CNP);

@@ -37,6 +37,7 @@ struct wire_sight {
 	unsigned port;  /* where it came in */
 	unsigned port_name;
 	const uint8_t *frame;
+	const struct packet_outer *outer; /* as it came, where the frame is no longer; else NULL */
 	const struct packet *p;
 	const struct wire_place *place;
 	enum wire_fate fate;
@@ -55,7 +56,7 @@ struct wire_run {
 	uint8_t opcode, syndrome;
 	unsigned size;
 	bool ack_req;
-	struct packet_route route;
+	struct packet_outer outer;
 	uint32_t dest_qp;
 	uint8_t src[16], dst[16];
 	int64_t psn; /* of the first; absolute without a connection */

@@ -92,13 +92,21 @@ static bool ends_fit(const struct model *m, const struct m_packet *p, const json
 }
 
 struct ranges {
-	int64_t psn[2], size[2], transmission[2], nth[2], traffic_class[2], hop_limit[2], flow_label[2];
+	int64_t psn[2], size[2], transmission[2], nth[2], outer[NUM_PACKET_OUTER][2];
 	unsigned life;
 };
 
 static bool within(int64_t value, const int64_t range[2])
 {
 	return value >= range[0] && value <= range[1];
+}
+
+static bool outer_fits(const struct m_packet *p, const struct ranges *g)
+{
+	for (int i = 0; i < NUM_PACKET_OUTER; i++)
+		if (!within(p->outer.v[i], g->outer[i]))
+			return false;
+	return true;
 }
 
 /* How many packets of a run fit all but nth and every; *ret_first: the PSN of the first of them. */
@@ -111,8 +119,7 @@ static int64_t fitting(const struct model *m, const struct m_packet *p, const js
 	if (p->late || !has_name(json_object_get(match, "class"), p->class_) ||
 	    !has_name(json_object_get(match, "opcode"), p->opcode) ||
 	    !has_syndrome(json_object_get(match, "syndrome"), p->syndrome) || !ends_fit(m, p, match, g->life) ||
-	    !within(p->size, g->size) || !within(p->transmission, g->transmission) || !within(p->traffic_class, g->traffic_class) ||
-	    !within(p->hop_limit, g->hop_limit) || !within(p->flow_label, g->flow_label))
+	    !within(p->size, g->size) || !within(p->transmission, g->transmission) || !outer_fits(p, g))
 		return 0;
 	if (!json_object_get(match, "psn"))
 		return p->count;
@@ -134,13 +141,13 @@ static bool ranges_of(const struct model *m, const json_t *match, struct ranges 
 		{ "size", ret->size },
 		{ "transmission", ret->transmission },
 		{ "nth", ret->nth },
-		{ "traffic_class", ret->traffic_class },
-		{ "hop_limit", ret->hop_limit },
-		{ "flow_label", ret->flow_label },
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (!range_of(m, json_object_get(match, keys[i].key), &keys[i].range[0], &keys[i].range[1]))
+			return false;
+	for (int i = 0; i < NUM_PACKET_OUTER; i++)
+		if (!range_of(m, json_object_get(match, packet_outer_rows[i].name), &ret->outer[i][0], &ret->outer[i][1]))
 			return false;
 	return true;
 }
@@ -150,6 +157,28 @@ int64_t expect_packet_fits(const struct model *m, const struct m_packet *p, cons
 	struct ranges g = { .life = p->life };
 
 	return ranges_of(m, match, &g) ? fitting(m, p, match, &g, ret_first) : 0;
+}
+
+/* How many values of one field the packets that fit have between them. */
+static int64_t count_different(const struct model *m, const json_t *match, const struct ranges *g, int field, uint64_t *ret_t)
+{
+	json_t *values = json_object();
+	char key[16];
+	int64_t n;
+
+	for (size_t i = 0; i < m->packets.n; i++) {
+		const struct m_packet *p = &m->packets.v[i];
+		int64_t first;
+
+		snprintf(key, sizeof(key), "%d", (int)p->outer.v[field]);
+		if (!fitting(m, p, match, g, &first) || json_object_get(values, key))
+			continue;
+		json_object_set_new(values, key, json_true());
+		*ret_t = p->t_last;
+	}
+	n = (int64_t)json_object_size(values);
+	json_decref(values);
+	return n;
 }
 
 static int64_t count_packets(const struct model *m, const json_t *match, const struct ranges *g, uint64_t *ret_t)
@@ -228,12 +257,16 @@ static void none_came(struct eval *v, const json_t *match, struct part *p)
 void expect_packets(struct eval *v, const json_t *x, struct part *p)
 {
 	const json_t *match = json_object_get(x, "packets"), *cmp = json_object_get(x, "count");
+	const char *different = json_str(x, "different");
+	int field = different ? packet_outer_find(different) : -1;
 	struct ranges g = { .life = 0 };
 	uint64_t t = 0;
 	int64_t n;
 	int holds;
 
 	cmp_text(v->m, cmp, &p->expected);
+	if (different)
+		text_add(&p->expected, " values of %s", different);
 	match_text(v->m, match, &p->expected);
 	if (!m_has_wire(v->m)) {
 		p->state = EXPECT_BROKEN;
@@ -246,8 +279,8 @@ void expect_packets(struct eval *v, const json_t *x, struct part *p)
 		text_add(&p->seen, "a value that no device has returned yet");
 		return;
 	}
-	n = count_packets(v->m, match, &g, &t);
-	text_add(&p->seen, "%lld packets", (long long)n);
+	n = field < 0 ? count_packets(v->m, match, &g, &t) : count_different(v->m, match, &g, field, &t);
+	text_add(&p->seen, "%lld %s%s", (long long)n, different ? "values of " : "packets", different ?: "");
 	holds = cmp_holds(v->m, cmp, n, NULL);
 	if (holds == 1) {
 		struct m_match what = { .qp = sender_of(v->m, match), .match = match, .rec = v->m->n_recs };

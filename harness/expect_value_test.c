@@ -180,6 +180,13 @@ static void test_packets(void)
 		{ "{'traffic_class':0,'hop_limit':64,'flow_label':0}", "{'op':'==','value':7}", EXPECT_MET },
 		{ "{'hop_limit':{'op':'range','min':4,'max':63}}", "{'op':'==','value':0}", EXPECT_MET },
 		{ "{'flow_label':1}", "{'op':'==','value':1}", EXPECT_PENDING },
+		{ "{'source_port':49152}", "{'op':'==','value':7}", EXPECT_MET },
+		{ "{'source_port':{'op':'range','min':49153}}", "{'op':'==','value':1}", EXPECT_MET },
+		{ "{'dont_fragment':1,'header_words':5,'udp_checksum':0,'reserved':0}", "{'op':'==','value':8}", EXPECT_MET },
+		{ "{'from':['a']}", "{'op':'==','value':1},'different':'source_port'", EXPECT_MET },
+		{ "{}", "{'op':'==','value':3},'different':'source_port'", EXPECT_PENDING },
+		{ "{}", "{'op':'==','value':2},'different':'source_port'", EXPECT_MET },
+		{ "{}", "{'op':'==','value':1},'different':'udp_checksum'", EXPECT_MET },
 	};
 	struct world w;
 	char text[256];
@@ -192,15 +199,15 @@ static void test_packets(void)
 	feed(&w, "{'kind':'connection','src':'controller','step':1,'pair':'p','life':2,'ends':[{'qp':'p.a','life':2},{'qp':'p.b','"
 		 "life':2}]}");
 	packet(&w, "'obj':'p.a','from':'a','life':2,'class':'request','opcode':'RC_RDMA_WRITE_MIDDLE','size':1024,'psn':0,'"
-		   "transmission':1,'count':5");
+		   "transmission':1,'count':5,'source_port':49152");
 	packet(&w, "'obj':'p.a','from':'a','life':2,'class':'request','opcode':'RC_SEND_ONLY','size':64,'psn':0,'transmission':2,'"
-		   "count':1");
+		   "count':1,'source_port':49152");
 	packet(&w, "'obj':'p.a','from':'a','life':2,'class':'request','opcode':'RC_SEND_ONLY','size':64,'psn':0,'transmission':3,'"
-		   "count':1,'fate':'eaten'");
+		   "count':1,'fate':'eaten','source_port':49152");
 	packet(&w, "'obj':'p.a','from':'a','life':2,'class':'request','opcode':'RC_SEND_ONLY','size':64,'psn':0,'transmission':3,'"
 		   "count':1,'late':true");
 	packet(&w, "'obj':'p.b','from':'b','life':2,'class':'ack','opcode':'RC_ACKNOWLEDGE','size':0,'psn':4,'transmission':1,'"
-		   "count':1,'syndrome':31,'traffic_class':104,'hop_limit':3");
+		   "count':1,'syndrome':31,'traffic_class':104,'hop_limit':3,'source_port':49200");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		enum expect_state state;
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "observe.h"
+#include "packet.h"
 #include "wrid.h"
 
 #define M_NONE SIZE_MAX
@@ -153,7 +154,7 @@ struct m_packet {
 	unsigned life; /* of the connection */
 	int64_t size, psn, transmission, count, n, dest_qpn;
 	int syndrome; /* -1: none */
-	int64_t traffic_class, hop_limit, flow_label;
+	struct packet_outer outer;
 	bool late;    /* no arrival: kept, copied or forged before */
 	bool touched; /* by a rule */
 	bool icrc_bad;

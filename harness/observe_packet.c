@@ -57,9 +57,6 @@ void m_on_packet(struct model *m, const struct m_record *r)
 		.transmission = json_int(r->r, "transmission", 1),
 		.count = json_int(r->r, "count", 1),
 		.syndrome = (int)json_int(r->r, "syndrome", -1),
-		.traffic_class = json_int(r->r, "traffic_class", 0),
-		.hop_limit = json_int(r->r, "hop_limit", PACKET_HOP_LIMIT),
-		.flow_label = json_int(r->r, "flow_label", 0),
 		.n = json_int(r->r, "packet", 0),
 		.late = json_bool(r->r, "late", false),
 		.touched = json_array_size(json_object_get(r->r, "rules")) > 0,
@@ -71,6 +68,8 @@ void m_on_packet(struct model *m, const struct m_record *r)
 		.inst = r->inst,
 		.rec = r->rec,
 	};
+	for (int i = 0; i < NUM_PACKET_OUTER; i++)
+		p->outer.v[i] = (int32_t)json_int(r->r, packet_outer_rows[i].name, packet_outer_rows[i].usual);
 }
 
 bool m_has_wire(const struct model *m)

@@ -159,19 +159,6 @@ void packet_addresses(const uint8_t *frame, const struct packet *p, uint8_t ret_
 	memcpy(ret_dst + 12, ip + 16, 4);
 }
 
-struct packet_route packet_route(const uint8_t *frame, const struct packet *p)
-{
-	const uint8_t *ip = frame + p->l3;
-
-	if (!p->v6)
-		return (struct packet_route){ .traffic_class = ip[1], .hop_limit = ip[8] };
-	return (struct packet_route){
-		.traffic_class = (uint8_t)(ip[0] << 4 | ip[1] >> 4),
-		.hop_limit = ip[7],
-		.flow_label = get24(ip + 1) & 0xfffff,
-	};
-}
-
 /* What routers may change counts as ones; before it stand eight bytes of ones where an LRH would be. */
 uint32_t packet_icrc_compute(const uint8_t *frame, const struct packet *p)
 {

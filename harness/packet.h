@@ -56,7 +56,8 @@ enum packet_header {
 	PACKET_IETH,
 	PACKET_CNP, /* the 16 reserved bytes of a CNP */
 	NUM_PACKET_HEADERS,
-	PACKET_IP, /* only for struct packet_field */
+	PACKET_IP, /* only for struct packet_field, as is the next */
+	PACKET_UDP,
 };
 extern const uint8_t packet_header_bytes[NUM_PACKET_HEADERS];
 
@@ -112,17 +113,35 @@ enum packet_kind packet_decode(const uint8_t *frame, size_t len, struct packet *
 /* The addresses as 16 bytes, IPv4 as ::ffff:a.b.c.d. Needs p->l3. */
 void packet_addresses(const uint8_t *frame, const struct packet *p, uint8_t ret_src[16], uint8_t ret_dst[16]);
 
-/* What the address vector of the sender says of the way, as IP carries it. Needs p->l3. */
-struct packet_route {
-	uint8_t traffic_class, hop_limit;
-	uint32_t flow_label; /* IPv6; 0 for IPv4 */
-};
 #define PACKET_HOP_LIMIT 64
-struct packet_route packet_route(const uint8_t *frame, const struct packet *p);
-static inline bool packet_route_same(const struct packet_route *a, const struct packet_route *b)
-{
-	return a->traffic_class == b->traffic_class && a->hop_limit == b->hop_limit && a->flow_label == b->flow_label;
-}
+/* What a packet says beside its transport: its name, the largest value, the usual one (-1: there is none), and what it is. */
+#define PACKET_OUTER(X)                                                                                                            \
+	X(TRAFFIC_CLASS, "traffic_class", 0xff, 0, "traffic class or TOS byte of its IP header")                                   \
+	X(HOP_LIMIT, "hop_limit", 0xff, PACKET_HOP_LIMIT, "its hop limit or TTL")                                                  \
+	X(FLOW_LABEL, "flow_label", 0xfffff, 0, "its flow label (IPv6)")                                                           \
+	X(HEADER_WORDS, "header_words", 15, 5, "length of its IP header in words of 32 bits, 10 of IPv6")                          \
+	X(DONT_FRAGMENT, "dont_fragment", 1, 1, "whether it forbids fragments: a bit of IPv4")                                     \
+	X(SOURCE_PORT, "source_port", 0xffff, -1, "its UDP source port")                                                           \
+	X(UDP_CHECKSUM, "udp_checksum", 0xffff, 0, "its UDP checksum, 0 for none")                                                 \
+	X(RESERVED, "reserved", 0x1fff, 0, "the reserved bits of its BTH: six beside the QP number, seven beside the PSN")
+
+enum packet_outer_field {
+#define PACKET_OUTER_ENUM(id, name, max, usual, help) PACKET_OUTER_##id,
+	PACKET_OUTER(PACKET_OUTER_ENUM) NUM_PACKET_OUTER
+#undef PACKET_OUTER_ENUM
+};
+struct packet_outer_row {
+	const char *name;
+	int32_t usual;
+};
+extern const struct packet_outer_row packet_outer_rows[NUM_PACKET_OUTER];
+/* -1: there is no such field. */
+int packet_outer_find(const char *name);
+struct packet_outer {
+	int32_t v[NUM_PACKET_OUTER];
+};
+/* Needs p->l3 and p->bth. */
+struct packet_outer packet_outer(const uint8_t *frame, const struct packet *p);
 
 /* Needs p->icrc. */
 uint32_t packet_icrc_compute(const uint8_t *frame, const struct packet *p);

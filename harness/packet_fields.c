@@ -18,6 +18,9 @@ const struct packet_field packet_fields[] = {
 	{ "dest_qp", PACKET_BTH, 5, 3, 0, 24, "destination QP number" },
 	{ "ack_req", PACKET_BTH, 8, 1, 7, 1, "acknowledge request" },
 	{ "psn", PACKET_BTH, 9, 3, 0, 24, "packet sequence number" },
+	{ "reserved6", PACKET_BTH, 4, 1, 0, 6, "reserved bits beside the QP number (not covered by the ICRC)" },
+	{ "reserved7", PACKET_BTH, 8, 1, 0, 7, "reserved bits beside the PSN" },
+	{ "source_port", PACKET_UDP, 0, 2, 0, 16, "UDP source port" },
 	{ "ecn", PACKET_IP, 1, 1, 0, 2, "congestion field of IP: 0 none, 1 or 2 capable, 3 congestion experienced" },
 	{ "qkey", PACKET_DETH, 0, 4, 0, 32, "queue key" },
 	{ "src_qp", PACKET_DETH, 5, 3, 0, 24, "source QP number" },
@@ -37,6 +40,44 @@ const struct packet_field packet_fields[] = {
 };
 const size_t packet_n_fields = sizeof packet_fields / sizeof packet_fields[0];
 
+const struct packet_outer_row packet_outer_rows[NUM_PACKET_OUTER] = {
+#define OUTER_ROW(id, name, max, usual, help) [PACKET_OUTER_##id] = { name, usual },
+	PACKET_OUTER(OUTER_ROW)
+#undef OUTER_ROW
+};
+
+int packet_outer_find(const char *name)
+{
+	for (int i = 0; i < NUM_PACKET_OUTER; i++)
+		if (!strcmp(packet_outer_rows[i].name, name))
+			return i;
+	return -1;
+}
+
+/* Of every packet that comes by: no names are looked up. */
+struct packet_outer packet_outer(const uint8_t *frame, const struct packet *p)
+{
+	const uint8_t *ip = frame + p->l3, *udp = frame + p->udp, *bth = frame + p->bth;
+	struct packet_outer o = { .v = {
+					  [PACKET_OUTER_SOURCE_PORT] = (int32_t)get16(udp),
+					  [PACKET_OUTER_UDP_CHECKSUM] = (int32_t)get16(udp + 6),
+					  [PACKET_OUTER_RESERVED] = (bth[4] & 0x3f) << 7 | (bth[8] & 0x7f),
+				  } };
+
+	if (p->v6) {
+		o.v[PACKET_OUTER_TRAFFIC_CLASS] = (uint8_t)(ip[0] << 4 | ip[1] >> 4);
+		o.v[PACKET_OUTER_HOP_LIMIT] = ip[7];
+		o.v[PACKET_OUTER_FLOW_LABEL] = (int32_t)(get24(ip + 1) & 0xfffff);
+		o.v[PACKET_OUTER_HEADER_WORDS] = 10;
+	} else {
+		o.v[PACKET_OUTER_TRAFFIC_CLASS] = ip[1];
+		o.v[PACKET_OUTER_HOP_LIMIT] = ip[8];
+		o.v[PACKET_OUTER_HEADER_WORDS] = ip[0] & 0xf;
+		o.v[PACKET_OUTER_DONT_FRAGMENT] = ip[6] >> 6 & 1;
+	}
+	return o;
+}
+
 const struct packet_field *packet_field_find(const char *name)
 {
 	for (size_t i = 0; i < packet_n_fields; i++)
@@ -51,6 +92,8 @@ static size_t header_of(const struct packet *p, const struct packet_field *f)
 	switch (f->header) {
 	case PACKET_IP:
 		return p->l3;
+	case PACKET_UDP:
+		return p->udp;
 	case PACKET_BTH:
 		return p->bth;
 	default:

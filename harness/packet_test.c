@@ -510,36 +510,45 @@ static void test_seeds(void)
 		ROW_ASSERT(classes[c] > 0, "no seed of class %s", packet_class_names[c]);
 }
 
-static void test_route(void)
+static void test_outer(void)
 {
 	for (int v6 = 0; v6 < 2; v6++) {
 		struct packet_spec s = spec_of(packet_opcode_by_name("RC_SEND_ONLY"), v6, 0, 64);
 		uint8_t frame[512];
 		struct packet p;
-		struct packet_route plain, route;
+		struct packet_outer plain, outer;
 
 		s.tos = 0;
 		MUST(packet_decode(frame, (size_t)packet_build(&s, frame, sizeof frame), &p) == PACKET_ROCE);
-		plain = packet_route(frame, &p);
-		CU_ASSERT(plain.traffic_class == 0 && plain.hop_limit == PACKET_HOP_LIMIT && plain.flow_label == 0);
+		plain = packet_outer(frame, &p);
+		for (int i = 0; i < NUM_PACKET_OUTER; i++)
+			ROW_ASSERT(plain.v[i] == (i == PACKET_OUTER_SOURCE_PORT           ? 0xc000
+						  : v6 && i == PACKET_OUTER_HEADER_WORDS  ? 10
+						  : v6 && i == PACKET_OUTER_DONT_FRAGMENT ? 0
+											  : packet_outer_rows[i].usual),
+				   "%s: %d", packet_outer_rows[i].name, plain.v[i]);
 		s.tos = 0x6b;
 		s.ttl = 3;
+		s.src_port = 0xc123;
 		MUST(packet_decode(frame, (size_t)packet_build(&s, frame, sizeof frame), &p) == PACKET_ROCE);
-		route = packet_route(frame, &p);
-		CU_ASSERT(route.traffic_class == 0x6b && route.hop_limit == 3 && route.flow_label == 0);
-		CU_ASSERT(!packet_route_same(&plain, &route) && packet_route_same(&route, &route));
-		if (!v6)
-			continue;
-		frame[p.l3 + 1] |= 1;
-		frame[p.l3 + 2] = 0x23;
-		frame[p.l3 + 3] = 0x45;
-		route = packet_route(frame, &p);
-		CU_ASSERT(route.traffic_class == 0x6b && route.flow_label == 0x12345);
+		frame[p.udp + 6] = 0x12;
+		frame[p.bth + 4] |= 0x21;
+		frame[p.bth + 8] |= 0x41;
+		if (v6)
+			memcpy(frame + p.l3 + 1, (const uint8_t[]){ (frame[p.l3 + 1] & 0xf0) | 1, 0x23, 0x45 }, 3);
+		else
+			frame[p.l3 + 6] = 0;
+		outer = packet_outer(frame, &p);
+		CU_ASSERT(outer.v[PACKET_OUTER_TRAFFIC_CLASS] == 0x6b && outer.v[PACKET_OUTER_HOP_LIMIT] == 3);
+		CU_ASSERT(outer.v[PACKET_OUTER_FLOW_LABEL] == (v6 ? 0x12345 : 0) && outer.v[PACKET_OUTER_DONT_FRAGMENT] == 0);
+		CU_ASSERT(outer.v[PACKET_OUTER_SOURCE_PORT] == 0xc123 && outer.v[PACKET_OUTER_UDP_CHECKSUM] == 0x1200);
+		CU_ASSERT(outer.v[PACKET_OUTER_RESERVED] == (0x21 << 7 | 0x41));
 	}
+	CU_ASSERT(packet_outer_find("source_port") == PACKET_OUTER_SOURCE_PORT && packet_outer_find("psn") == -1);
 }
 
 static const struct test_case cases[] = {
-	{ "what IP says of the way", test_route },
+	{ "what IP, UDP and reserved bits say", test_outer },
 	{ "the fuzzer's seeds", test_seeds },
 	{ "captured packets read as they were sent", test_captured },
 	{ "fields of captured packets", test_captured_fields },

@@ -365,6 +365,7 @@ static void check_subjects(struct loader *l, const struct ynode *map, json_t *ou
 	check_owner(l, map, out);
 	want_with(l, map, out, "packets", "count");
 	want_with(l, map, out, "count", "packets");
+	want_with(l, map, out, "different", "packets");
 	want_with(l, map, out, "fault", "hits");
 	want_with(l, map, out, "during", "of");
 	not_with(l, map, out, "within", "for");

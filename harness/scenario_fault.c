@@ -7,6 +7,7 @@
 
 #include "../faults/fault.h"
 #include "json.h"
+#include "packet.h"
 
 static json_t *parse_percent(struct loader *l, struct ynode *n, const struct fault_param *p)
 {
@@ -57,14 +58,13 @@ static size_t words_count(const char *const *words)
 
 void match_is_present(struct loader *l, const struct ynode *map, void *out)
 {
-	static const char *const observed[] = { "traffic_class", "hop_limit", "flow_label" };
 	const json_t *item;
 	size_t i;
 
-	for (i = 0; i < sizeof(observed) / sizeof(observed[0]); i++)
-		if (json_object_get(out, observed[i]))
-			complain(l, ynode_get(map, observed[i])->key, NULL, "only `packets` of an `expect` looks at `%s`",
-				 observed[i]);
+	for (i = 0; i < NUM_PACKET_OUTER; i++)
+		if (json_object_get(out, packet_outer_rows[i].name))
+			complain(l, ynode_get(map, packet_outer_rows[i].name)->key, NULL,
+				 "only `packets` of an `expect` looks at `%s`", packet_outer_rows[i].name);
 	json_array_foreach(json_object_get(out, "from"), i, item) {
 		if (strchr(json_string_value(item), '@'))
 			complain(l, ynode_get(map, "from"), "`packets` of an `expect` speaks of former lives",

@@ -28,6 +28,11 @@ static const char *const opens[] = { "open", NULL };
 static const char *const paths[] = { "reset", "recreate", "cm", "sq", "sqd", "reopen", "restart", NULL };
 static const char *const results[] = { "verified", "fails", NULL };
 static const char *const classes[] = { "request", "ack", "nak", "rnr_nak", "read_response", "atomic_ack", "cnp", NULL };
+static const char *const outer_words[] = {
+#define OUTER_WORD(id, name, max, usual, help) name,
+	PACKET_OUTER(OUTER_WORD) NULL
+#undef OUTER_WORD
+};
 static const char *const mw_types[] = { "1", "2", NULL };
 
 static const struct gkey link_keys[] = {
@@ -305,10 +310,10 @@ const struct gkey grammar_match[] = {
 	{ "nth", G_RANGE, 0, .min = 1, .max = MAX_COUNT, .help = "the n-th that matches, from 1; `2..5`" },
 	{ "transmission", G_RANGE, 0, .min = 1, .max = MAX_COUNT, .help = "the n-th time that this PSN is sent, from 1" },
 	{ "every", G_NUMBER, G_NO_REF, .min = 1, .max = MAX_COUNT, .help = "each n-th" },
-	{ "traffic_class", G_RANGE, 0, .max = 255, .help = "`packets` of an `expect`: traffic class or TOS byte of its IP header" },
-	{ "hop_limit", G_RANGE, 0, .max = 255, .help = "the same: its hop limit or TTL" },
-	{ "flow_label", G_RANGE, 0, .max = 0xfffff, .help = "the same: its flow label (IPv6)" },
-	{ .name = NULL },
+#define OUTER_KEY(id, name, top, usual, text) { name, G_RANGE, 0, .max = (top), .help = "`packets` of an `expect`: " text },
+	PACKET_OUTER(OUTER_KEY)
+#undef OUTER_KEY
+		{ .name = NULL },
 };
 static const struct gmap match_map = { .what = "a packet match", .keys = grammar_match };
 
@@ -361,6 +366,8 @@ static const struct gkey expect_keys[] = {
 	{ "grh", G_MAP, 0, .map = &grh_map, .help = "UD: what stands in front of the newest message" },
 	{ "packets", G_MAP, 0, .map = &match_map, .help = "packets on the wire" },
 	{ "count", G_COMPARE, 0, .help = "how many of `packets`" },
+	{ "different", G_WORD, 0, .words = outer_words,
+	  .help = "`count` is how many values of this field the `packets` have between them: `source_port`" },
 	{ "during", G_LABEL, G_OF_FAULT, .help = "traffic: while that fault was active" },
 	{ "errors", G_COMPARE, 0, .help = "traffic: messages that failed" },
 	{ "gap", G_COMPARE, G_TIME, .help = "traffic: longest time without a completion" },
