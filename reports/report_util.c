@@ -2,6 +2,7 @@
 #include "report_util.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../harness/json.h"
@@ -71,4 +72,19 @@ char *report_repeat(const json_t *run, const char *id, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s --select '%.*s'", report_str(run, "repeat"), plain_len(id), id);
 	return buf;
+}
+
+char *report_failure(const json_t *run, const json_t *entry)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	report_text_failure(out, json_object_get(entry, "plan"), json_object_get(entry, "verdict"), run, false);
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
 }

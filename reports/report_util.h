@@ -21,6 +21,8 @@ unsigned report_failed(const struct report_counts *c);
 uint64_t report_duration(const json_t *entry);
 /* The command that runs just this case again. Returns buf. */
 char *report_repeat(const json_t *run, const char *id, char *buf, size_t size);
+/* What report_text_failure() says, without colour: the text that every format gives. Caller frees; NULL when out of memory. */
+char *report_failure(const json_t *run, const json_t *entry);
 /* "" where json_str gives NULL. */
 const char *report_str(const json_t *obj, const char *key);
 

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include "xml.h"
+
+#include <errno.h>
+#include <libxml/xmlwriter.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct xml {
+	xmlTextWriterPtr w;
+	FILE *out;
+	enum xml_kind kind;
+	bool failed;
+};
+
+/* Decodes one UTF-8 sequence; 0 bytes: invalid. */
+static int decode(const unsigned char *s, unsigned *ret)
+{
+	static const struct {
+		unsigned char mask, lead;
+		unsigned min;
+	} forms[] = { { 0x80, 0x00, 0 }, { 0xe0, 0xc0, 0x80 }, { 0xf0, 0xe0, 0x800 }, { 0xf8, 0xf0, 0x10000 } };
+
+	for (int n = 0; n < 4; n++) {
+		unsigned c = s[0] & (unsigned char)~forms[n].mask;
+
+		if ((s[0] & forms[n].mask) != forms[n].lead)
+			continue;
+		for (int i = 1; i <= n; i++) {
+			if ((s[i] & 0xc0) != 0x80)
+				return 0;
+			c = c << 6 | (s[i] & 0x3f);
+		}
+		if (c < forms[n].min || c > 0x10ffff)
+			return 0;
+		*ret = c;
+		return n + 1;
+	}
+	return 0;
+}
+
+/* XML 1.0, production 2 (Char); the discouraged C1 controls are kept out as well. */
+static bool is_xml_char(unsigned c)
+{
+	if (c < 0x20)
+		return c == '\t' || c == '\n' || c == '\r';
+	return (c < 0x7f || c > 0x9f) && !(c >= 0xd800 && c <= 0xdfff) && c != 0xfffe && c != 0xffff;
+}
+
+/* What XML cannot hold becomes \xNN. Caller frees; NULL when out of memory. */
+static char *clean(const char *text)
+{
+	size_t len = strlen(text);
+	char *out = malloc(4 * len + 1), *o = out;
+
+	for (const unsigned char *s = (const unsigned char *)text; out && *s;) {
+		unsigned c;
+		int n = decode(s, &c);
+
+		if (n && is_xml_char(c)) {
+			memcpy(o, s, (size_t)n);
+			o += n;
+			s += n;
+			continue;
+		}
+		snprintf(o, 5, "\\x%02x", *s++);
+		o += 4;
+	}
+	if (out)
+		*o = 0;
+	return out;
+}
+
+static int to_file(void *context, const char *buffer, int len)
+{
+	return fwrite(buffer, 1, (size_t)len, context) == (size_t)len ? len : -1;
+}
+
+struct xml *xml_open(FILE *out, enum xml_kind kind)
+{
+	struct xml *x = calloc(1, sizeof(*x));
+	xmlOutputBufferPtr buffer = x ? xmlOutputBufferCreateIO(to_file, NULL, out, NULL) : NULL;
+
+	if (buffer)
+		x->w = xmlNewTextWriter(buffer);
+	if (!buffer || !x->w) {
+		if (buffer)
+			xmlOutputBufferClose(buffer);
+		free(x);
+		return NULL;
+	}
+	x->out = out;
+	x->kind = kind;
+	if (kind == XML_DOCUMENT)
+		x->failed = xmlTextWriterSetIndent(x->w, 1) < 0 || xmlTextWriterStartDocument(x->w, "1.0", "UTF-8", NULL) < 0;
+	else
+		x->failed = xmlTextWriterWriteRaw(x->w, BAD_CAST "<!DOCTYPE html>\n") < 0;
+	return x;
+}
+
+int xml_close(struct xml *x, const char *what, struct error *e)
+{
+	bool failed;
+
+	if (!x)
+		return error_set(e, -ENOMEM, "%s: out of memory", what);
+	failed = x->failed || xmlTextWriterEndDocument(x->w) < 0 || xmlTextWriterFlush(x->w) < 0;
+	xmlFreeTextWriter(x->w);
+	if (ferror(x->out))
+		failed = true;
+	free(x);
+	return failed ? error_set(e, -EIO, "%s: cannot be written", what) : 0;
+}
+
+void xml_start(struct xml *x, const char *element)
+{
+	x->failed |= xmlTextWriterStartElement(x->w, BAD_CAST element) < 0;
+}
+
+void xml_end(struct xml *x)
+{
+	x->failed |= (x->kind == XML_HTML ? xmlTextWriterFullEndElement(x->w) : xmlTextWriterEndElement(x->w)) < 0;
+}
+
+void xml_end_void(struct xml *x)
+{
+	x->failed |= xmlTextWriterEndElement(x->w) < 0;
+}
+
+void xml_attr(struct xml *x, const char *name, const char *value)
+{
+	char *text = clean(value);
+
+	x->failed |= !text || xmlTextWriterWriteAttribute(x->w, BAD_CAST name, BAD_CAST text) < 0;
+	free(text);
+}
+
+void xml_text(struct xml *x, const char *value)
+{
+	char *text = clean(value);
+
+	x->failed |= !text || xmlTextWriterWriteString(x->w, BAD_CAST text) < 0;
+	free(text);
+}
+
+void xml_attrf(struct xml *x, const char *name, const char *fmt, ...)
+{
+	char *value;
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vasprintf(&value, fmt, args);
+	va_end(args);
+	x->failed |= n < 0;
+	if (n < 0)
+		return;
+	xml_attr(x, name, value);
+	free(value);
+}
+
+void xml_textf(struct xml *x, const char *fmt, ...)
+{
+	char *value;
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vasprintf(&value, fmt, args);
+	va_end(args);
+	x->failed |= n < 0;
+	if (n < 0)
+		return;
+	xml_text(x, value);
+	free(value);
+}
+
+void xml_start_class(struct xml *x, const char *element, const char *class)
+{
+	xml_start(x, element);
+	if (class)
+		xml_attr(x, "class", class);
+}
+
+void xml_element(struct xml *x, const char *element, const char *class, const char *text)
+{
+	xml_start_class(x, element, class);
+	xml_text(x, text);
+	xml_end(x);
+}
