@@ -11,7 +11,7 @@
 #include "log.h"
 
 static const struct argp_option options[] = {
-	{ "format", 'f', "FORMAT", 0, "text (the default), json or junit", 0 },
+	{ "format", 'f', "FORMAT", 0, "text (the default), json, junit or html", 0 },
 	{ "table", 't', NULL, 0, "one table with a column for each run, in Markdown; of several runs it is that anyway", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };

@@ -31,6 +31,8 @@ struct verdict_options {
 /* records: array of record objects in order. torn: the file ended in the middle of a line. */
 int verdict_judge(const json_t *plan, const json_t *records, bool torn, const struct profile *profile,
 		  const struct verdict_options *o, json_t **ret_verdict, struct error *e);
+/* What a record says, as people read it, without its time and its object. Returns buf. */
+char *verdict_words(const json_t *record, char *buf, size_t size);
 /* Exit status of a run from the counts of its verdicts (index: enum verdict). A run of zero is an error (3). */
 int verdict_exit_status(const unsigned counts[NUM_VERDICTS]);
 

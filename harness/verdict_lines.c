@@ -222,21 +222,37 @@ static const struct {
 	{ "blocked", line_blocked }, { "lost", line_lost },       { "dump", line_dump },       { "packet", line_packet },
 };
 
+static void put_words(struct line_buf *l, const json_t *record)
+{
+	const char *kind = json_str(record, "kind");
+
+	for (size_t i = 0; kind && i < sizeof(lines) / sizeof(lines[0]); i++)
+		if (!strcmp(lines[i].kind, kind)) {
+			lines[i].line(l, record);
+			return;
+		}
+	put(l, "%s", kind ? kind : "?");
+}
+
+char *verdict_words(const json_t *record, char *buf, size_t size)
+{
+	struct line_buf l = { buf, size, 0 };
+
+	*buf = 0;
+	put_words(&l, record);
+	return buf;
+}
+
 char *record_line(const json_t *record, uint64_t first_t, char *buf, size_t size)
 {
 	struct line_buf l = { buf, size, 0 };
-	const char *kind = json_str(record, "kind"), *obj = json_str(record, "obj");
+	const char *obj = json_str(record, "obj");
 	uint64_t t = json_u64(record, "t", 0);
 
 	*buf = 0;
 	put(&l, "%.3f ms %s", t > first_t ? (double)(t - first_t) / 1e6 : 0.0, json_str(record, "src") ? str(record, "src") : "?");
 	put(&l, "%s%s: ", obj ? " " : "", obj ? obj : "");
-	for (size_t i = 0; kind && i < sizeof(lines) / sizeof(lines[0]); i++)
-		if (!strcmp(lines[i].kind, kind)) {
-			lines[i].line(&l, record);
-			return buf;
-		}
-	put(&l, "%s", kind ? kind : "?");
+	put_words(&l, record);
 	return buf;
 }
 

@@ -30,6 +30,10 @@ const struct report_ops *report_find(const char *name);
 
 int report_load(const char *run_dir, struct report_run *ret, struct error *e);
 void report_release(struct report_run *r);
+/* The records of a case, in their order; none where it has no such file. ret_torn: the last one is not whole. */
+int report_records(const struct report_run *run, const json_t *entry, json_t **ret, bool *ret_torn, struct error *e);
+/* A file of a case's folder as text (caller frees); NULL where it cannot be read. */
+char *report_case_file(const struct report_run *run, const json_t *entry, const char *name);
 /* All formats that have a file, into the run folder. */
 int report_write_all(const struct report_run *r, struct error *e);
 

@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -103,6 +104,42 @@ int report_load(const char *run_dir, struct report_run *ret, struct error *e)
 	}
 	*ret = (struct report_run){ .dir = run_dir, .run = run, .cases = cases };
 	return 0;
+}
+
+static void case_path(const struct report_run *run, const json_t *entry, const char *name, char *path, size_t size)
+{
+	snprintf(path, size, "%s/%s/%s", run->dir, json_str(entry, "dir") ? json_str(entry, "dir") : "", name);
+}
+
+int report_records(const struct report_run *run, const json_t *entry, json_t **ret, bool *ret_torn, struct error *e)
+{
+	char path[4096];
+
+	case_path(run, entry, "observations.jsonl", path, sizeof(path));
+	*ret_torn = false;
+	if (access(path, F_OK) < 0) {
+		*ret = json_array();
+		return 0;
+	}
+	return json_load_lines(path, ret, ret_torn, e);
+}
+
+char *report_case_file(const struct report_run *run, const json_t *entry, const char *name)
+{
+	char path[4096], *text = NULL;
+	size_t size = 0;
+	FILE *in;
+
+	case_path(run, entry, name, path, sizeof(path));
+	in = fopen(path, "re");
+	if (!in)
+		return NULL;
+	if (getdelim(&text, &size, 0, in) < 0) {
+		free(text);
+		text = NULL;
+	}
+	fclose(in);
+	return text;
 }
 
 void report_release(struct report_run *r)

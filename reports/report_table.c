@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-extern const struct report_ops report_text, report_json, report_junit;
+extern const struct report_ops report_text, report_json, report_junit, report_html;
 
-const struct report_ops *const report_table[] = { &report_text, &report_json, &report_junit, NULL };
+const struct report_ops *const report_table[] = { &report_text, &report_json, &report_junit, &report_html, NULL };
 
 const struct report_ops *report_find(const char *name)
 {
