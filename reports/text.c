@@ -378,8 +378,22 @@ static void put_problems(FILE *out, const struct report_run *run, bool colour)
 	}
 }
 
+/* The profile's entries that some case met. New reference. */
+static json_t *entries_met(const struct report_run *run)
+{
+	json_t *met = json_object(), *entry, *item;
+	size_t i, k;
+
+	json_array_foreach(run->cases, i, entry)
+		json_array_foreach(json_object_get(json_object_get(entry, "verdict"), "deviations"), k, item)
+			json_object_set_new(met, report_str(item, "id"), json_true());
+	return met;
+}
+
+/* An entry that one case met and another did not is not stale, but wider than the device. */
 static void put_deviations(FILE *out, const struct report_run *run)
 {
+	json_t *met = entries_met(run);
 	bool first = true;
 	size_t i, k;
 	json_t *entry, *item;
@@ -397,11 +411,13 @@ static void put_deviations(FILE *out, const struct report_run *run)
 		json_array_foreach(json_object_get(verdict, "stale"), k, item) {
 			const char *id = json_is_string(item) ? json_string_value(item) : report_str(item, "id");
 
-			fprintf(out, "%sstale deviation %s", first ? "\n" : "", log_escape(id, safe, sizeof(safe)));
+			fprintf(out, "%s%s deviation %s", first ? "\n" : "", json_object_get(met, id) ? "too wide a" : "stale",
+				log_escape(id, safe, sizeof(safe)));
 			fprintf(out, ": %s did not show it\n", log_escape(report_str(entry, "case"), safe, sizeof(safe)));
 			first = false;
 		}
 	}
+	json_decref(met);
 }
 
 /* What happened beside the verdicts: cases that ran a second time, and what no case did alone. */
