@@ -19,7 +19,7 @@ static void case_reset(struct loader *l)
 	json_decref(l->labels);
 	l->doc = l->agents = l->pairs = l->objects = l->labels = NULL;
 	l->n_steps = l->nesting = 0;
-	l->attrs_changed = l->touched = l->posted = l->over = false;
+	l->cm = l->attrs_changed = l->touched = l->posted = l->over = false;
 }
 
 static void case_begin(struct loader *l)
@@ -84,6 +84,8 @@ static void read_file(struct loader *l, struct ynode *root)
 		}
 		if (k->type == G_SWEEP)
 			continue;
+		if (k->type == G_STEPS && !l->n_errors)
+			fit_objects(l, root);
 		value = value_parse(l, kid, k);
 		if (value)
 			json_object_set_new(l->doc, k->name, value);
@@ -92,6 +94,8 @@ static void read_file(struct loader *l, struct ynode *root)
 	}
 	if (sweep_packets(l->sweep))
 		packets_finish(l, sweep_packets(l->sweep));
+	if (!l->n_errors)
+		fit_attrs(l, root);
 }
 
 static void check_top(struct loader *l, struct ynode *root)
@@ -215,6 +219,8 @@ static int load_cases(struct loader *l, struct ynode *root, const char *id, stru
 		return -ENOMEM;
 	for (size_t i = 0; i < n && !rc && l->n_mistakes < MISTAKES_MAX; i++)
 		rc = load_row(l, root, i, id, s);
+	if (!rc && !l->n_errors)
+		fit_attrs_finish(l);
 	if (!rc && !l->n_errors)
 		check_used(l);
 	return rc;

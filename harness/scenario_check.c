@@ -54,6 +54,7 @@ void check_connect(struct loader *l, const struct ynode *map, void *out)
 		if (json_object_get(out, cm_only[i]) && (!by || strcmp(by, "cm")))
 			complain(l, key_of(map, cm_only[i]), "`by: cm`", "`%s` is of rdma_cm: verbs know no such thing",
 				 cm_only[i]);
+	l->cm |= by && !strcmp(by, "cm");
 	not_with(l, map, out, "upto", "refused");
 	if (by && !strcmp(by, "cm") && json_object_get(out, "upto"))
 		complain(l, key_of(map, "upto"), NULL, "`upto` is of `by: verbs`: the CM connects, or it does not");
@@ -108,29 +109,33 @@ void check_modify(struct loader *l, const struct ynode *map, void *out)
 		else if ((!strcmp(key, "limit") || !strcmp(key, "max_wr")) != srq)
 			complain(l, key_of(ynode_get(map, "set"), key), srq ? "allowed: limit, max_wr" : "`at: srq.NAME`",
 				 srq ? "an SRQ has no attribute `%s`" : "`%s` is an attribute of an SRQ", key);
+	if (!srq && !cq)
+		fit_modify(l, map, out);
 }
 
 void check_post(struct loader *l, const struct ynode *map, void *out)
 {
 	const json_t *chain = json_object_get(out, "chain");
 	const char *op = json_str(out, "op");
+	const struct ynode *list;
 	size_t i;
 	json_t *member;
 
 	if (json_is_array(chain)) {
+		list = sweep_resolve(l, ynode_get(map, "chain"));
 		json_array_foreach(chain, i, member)
 			if (!op && !json_str(member, "op"))
-				complain(l, ynode_get(map, "chain")->kids[i], NULL, "this member has no `op`, nor has the post");
+				complain(l, list && i < list->n ? list->kids[i] : key_of(map, "chain"), NULL,
+					 "this member has no `op`, nor has the post");
 		not_with(l, map, out, "count", "chain");
 		not_with(l, map, out, "replay", "chain");
+		fit_post(l, map, out);
 		return;
 	}
 	if (!op)
 		complain(l, key_of(map, NULL), NULL, "a step `post` wants `op:` (the operation)");
-	else if (strcmp(op, "CMP_AND_SWP") && strcmp(op, "FETCH_AND_ADD") && !strstr(op, "_IMM"))
-		for (const char *const *k = (const char *const[]){ "compare", "swap", "add", "imm", NULL }; *k; k++)
-			if (json_object_get(out, *k))
-				complain(l, key_of(map, *k), NULL, "`%s` takes no `%s`", op, *k);
+	else
+		fit_post(l, map, out);
 }
 
 /* Rounds of the innermost repeat below; never more than one above the bound. */
@@ -166,18 +171,24 @@ static bool is_group(const char *text)
 	return gid[0] == 0xff || (!memcmp(gid, mapped, sizeof(mapped)) && gid[12] >> 4 == 0xe);
 }
 
-void check_attach(struct loader *l, const struct ynode *map, void *out)
+static void check_group(struct loader *l, const struct ynode *map, const json_t *out)
 {
 	if (!is_group(json_str(out, "group")))
 		complain(l, ynode_get(map, "group"), "`\"ff02::1\"`, of IPv4 `\"::ffff:239.1.2.3\"`", "`%s` is no multicast GID",
 			 json_str(out, "group") ? json_str(out, "group") : "");
 }
 
+void check_attach(struct loader *l, const struct ynode *map, void *out)
+{
+	check_group(l, map, out);
+	fit_group(l, map, out);
+}
+
 void check_ah(struct loader *l, const struct ynode *map, void *out)
 {
 	not_with(l, map, out, "to", "group");
 	if (json_object_get(out, "group"))
-		check_attach(l, map, out);
+		check_group(l, map, out);
 }
 
 void check_poll(struct loader *l, const struct ynode *map, void *out)
@@ -190,6 +201,8 @@ void check_poll(struct loader *l, const struct ynode *map, void *out)
 		complain(l, ynode_get(map, "cq"), "`cq: { NAME: { at: a, poll: manual } }`",
 			 "the CQ `%s` is polled by the harness already", name);
 	want_with(l, map, out, "events", "wait");
+	if (!json_bool(out, "ack", true))
+		want_with(l, map, out, "ack", "wait");
 	not_with(l, map, out, "arm", "wait");
 	not_with(l, map, out, "arm", "max");
 	not_with(l, map, out, "wait", "max");
@@ -229,6 +242,7 @@ void check_recover(struct loader *l, const struct ynode *map, void *out)
 	want_with(l, map, out, "backoff", "attempts");
 	if (first_of(json_object_get(out, "qp"), retry))
 		l->attrs_changed = true;
+	fit_recover(l, map, out);
 }
 
 static const char *const subjects[] = { "wc",      "recv_wc", "qp",     "attr", "event", "cm",  "payload", "counter", "ledger",
@@ -312,6 +326,34 @@ static const struct ynode *status_node(struct loader *l, struct ynode *n, const 
 	return NULL;
 }
 
+/* What tells of an answer, or of none, where none is ever waited for. */
+static void check_unanswered(struct loader *l, const struct ynode *map, const json_t *wc, const json_t *ends)
+{
+	static const char *const statuses[] = {
+		"RETRY_EXC_ERR", "RNR_RETRY_EXC_ERR", "REM_INV_REQ_ERR", "REM_ACCESS_ERR", "REM_OP_ERR", "BAD_RESP_ERR", NULL
+	};
+	size_t i, off;
+	json_t *end;
+
+	for (const char *const *status = statuses; *status; status++) {
+		const struct ynode *n = pattern_needs(wc, *status) ? status_node(l, ynode_get(map, "wc"), *status, &off) : NULL;
+
+		if (!n)
+			continue;
+		json_array_foreach(ends, i, end) {
+			struct end_walk w;
+
+			end_walk_begin(&w, l, json_string_value(end));
+			if (!end_walk_next(&w) || !file_qp_unanswered(l, w.pair, w.agent))
+				continue;
+			complain_part(l, n, off, strlen(*status), "what was sent is done, whether it arrives or not",
+				      "%s can never come at `%s`: nobody answers a QP of type %s", *status, json_string_value(end),
+				      name_of(&names_qp_type, file_qp_type(l, w.pair, w.agent)));
+			break;
+		}
+	}
+}
+
 static void check_never(struct loader *l, const struct ynode *map, json_t *out)
 {
 	static const struct {
@@ -329,6 +371,7 @@ static void check_never(struct loader *l, const struct ynode *map, json_t *out)
 
 	if (!ends && of)
 		ends = json_object_get(json_object_get(l->labels, of), "at");
+	check_unanswered(l, map, wc, ends);
 	for (size_t k = 0; !l->attrs_changed && k < sizeof(never) / sizeof(never[0]); k++) {
 		const struct ynode *n;
 
@@ -369,6 +412,7 @@ static void check_subjects(struct loader *l, const struct ynode *map, json_t *ou
 	want_with(l, map, out, "fault", "hits");
 	want_with(l, map, out, "during", "of");
 	not_with(l, map, out, "within", "for");
+	fit_expect(l, map, out);
 }
 
 void check_expect(struct loader *l, const struct ynode *map, void *out)

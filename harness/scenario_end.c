@@ -2,6 +2,7 @@
 #include "scenario_loader.h"
 
 #include <ctype.h>
+#include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -432,25 +433,75 @@ json_t *parse_ref(struct loader *l, struct ynode *n, const char *text, size_t of
 	return json_pack("{s:s,s:I}", "ref", name, "add", (json_int_t)add);
 }
 
-int64_t end_attr(const struct loader *l, const char *end, const char *name, int64_t def)
+/* The nearer goes first: the pair's own for this agent, the pair's, the file's for this agent, the file's. */
+const json_t *file_qp_attr(const struct loader *l, const json_t *pair, const char *agent, const char *name)
+{
+	const json_t *blocks[] = { json_object_get(pair, "qp"), json_object_get(l->doc, "qp") }, *value;
+
+	for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
+		value = json_object_get(json_object_get(blocks[i], agent), name);
+		if (!value)
+			value = json_object_get(blocks[i], name);
+		if (value)
+			return value;
+	}
+	return NULL;
+}
+
+int file_qp_type(const struct loader *l, const json_t *pair, const char *agent)
+{
+	const char *text = json_string_value(file_qp_attr(l, pair, agent, "type"));
+	const struct name *type = text ? name_find(&names_qp_type, text) : NULL;
+
+	return type ? type->value : IBV_QPT_RC;
+}
+
+bool file_qp_unanswered(const struct loader *l, const json_t *pair, const char *agent)
+{
+	int type = file_qp_type(l, pair, agent);
+
+	return type == IBV_QPT_UC || type == IBV_QPT_UD;
+}
+
+void end_walk_begin(struct end_walk *w, const struct loader *l, const char *end)
 {
 	struct loader copy = *l;
 	struct ynode quiet = { .kind = YNODE_SCALAR };
 	struct end_reader r = { &copy, &quiet, end, 0, G_QUEUES | G_LIVES | G_SEVERAL };
-	const json_t *blocks[4], *qp = json_object_get(l->doc, "qp"), *pair_qp = NULL;
-	struct end_name e;
+	bool thing = !strncmp(end, "srq.", 4) || !strncmp(end, "cq.", 3) || !strncmp(end, "dev.", 4);
 
+	*w = (struct end_walk){ .l = l };
 	/* Ends that came through parse_ends are known to be right: nothing can be complained about. */
-	if (!strncmp(end, "srq.", 4) || !strncmp(end, "cq.", 3) || !strncmp(end, "dev.", 4) || !read_end(&r, &e))
-		return def;
-	if (*e.pair && strcmp(e.pair, "*"))
-		pair_qp = json_object_get(json_object_get(l->pairs, e.pair), "qp");
-	blocks[0] = qp;
-	blocks[1] = json_object_get(qp, e.agent);
-	blocks[2] = pair_qp;
-	blocks[3] = json_object_get(pair_qp, e.agent);
-	for (size_t i = 0; i < 4; i++)
-		if (json_is_integer(json_object_get(blocks[i], name)))
-			def = json_int(blocks[i], name, def);
+	if (!thing && read_end(&r, &w->name))
+		w->iter = json_object_iter(l->pairs);
+}
+
+bool end_walk_next(struct end_walk *w)
+{
+	const char *pair = w->name.pair, *agent = w->name.agent;
+
+	for (; w->iter; w->iter = json_object_iter_next(w->l->pairs, w->iter), w->at = 0) {
+		const json_t *ends;
+
+		w->pair = json_object_iter_value(w->iter);
+		ends = json_object_get(w->pair, "ends");
+		if (*pair && strcmp(pair, "*") && strcmp(pair, json_object_iter_key(w->iter)))
+			continue;
+		while (w->at < json_array_size(ends)) {
+			w->agent = json_string_value(json_array_get(ends, w->at++));
+			if (w->agent && (!*agent || !strcmp(agent, w->agent)))
+				return true;
+		}
+	}
+	return false;
+}
+
+int64_t end_attr(const struct loader *l, const char *end, const char *name, int64_t def)
+{
+	struct end_walk w;
+
+	end_walk_begin(&w, l, end);
+	if (end_walk_next(&w) && json_is_integer(file_qp_attr(l, w.pair, w.agent, name)))
+		def = json_integer_value(file_qp_attr(l, w.pair, w.agent, name));
 	return def;
 }

@@ -54,6 +54,7 @@ struct loader {
 	json_t *objects; /* name: {"kind":"mr","at":"a"} */
 	json_t *labels;  /* name: {"kind":G_OF_*,"line":n,"do":"post","at":[..]} */
 	unsigned n_steps, nesting;
+	bool cm;            /* an earlier step connects by rdma_cm */
 	bool attrs_changed; /* a step has changed retry attributes: what the file says of them holds no more */
 	/* A sweep over packets. */
 	enum sweep_mode mode;
@@ -154,6 +155,21 @@ struct end_name {
 	bool queue;
 };
 unsigned agent_qps(const struct loader *l, const char *agent);
+/* What the file says of an attribute for this agent's QPs of a pair, or NULL. */
+const json_t *file_qp_attr(const struct loader *l, const json_t *pair, const char *agent, const char *name);
+int file_qp_type(const struct loader *l, const json_t *pair, const char *agent);        /* IBV_QPT_* */
+bool file_qp_unanswered(const struct loader *l, const json_t *pair, const char *agent); /* UC, UD */
+/* The QPs that an end stands for, one of each pair: `while (end_walk_next(&w))` w.pair, w.agent. None for srq.x, cq.x, dev.a. */
+struct end_walk {
+	const struct loader *l;
+	struct end_name name;
+	void *iter;
+	size_t at;
+	const json_t *pair;
+	const char *agent;
+};
+void end_walk_begin(struct end_walk *w, const struct loader *l, const char *end);
+bool end_walk_next(struct end_walk *w);
 /* Of one QP of this end, the value of an attribute as the file sets it; def when it does not. */
 int64_t end_attr(const struct loader *l, const char *end, const char *name, int64_t def);
 /* A number, or a value that the device returns. ret_add may be NULL. Used for numbers and sizes. */
@@ -205,6 +221,21 @@ void check_recover(struct loader *l, const struct ynode *map, void *out);
 void check_repeat(struct loader *l, const struct ynode *map, void *out);
 void check_expect(struct loader *l, const struct ynode *map, void *out);
 void check_allow(struct loader *l, const struct ynode *map, void *out);
+/* scenario_fit.c: what each part is right for itself and does not fit another: the type of a QP, the agent of an object. */
+void fit_post(struct loader *l, const struct ynode *map, const json_t *out);
+void fit_modify(struct loader *l, const struct ynode *map, const json_t *out);
+void fit_group(struct loader *l, const struct ynode *map, const json_t *out);
+void fit_recover(struct loader *l, const struct ynode *map, const json_t *out);
+void fit_expect(struct loader *l, const struct ynode *map, const json_t *out);
+/* scenario_fit_objects.c */
+void fit_objects(struct loader *l, struct ynode *root);
+/* Marks the attributes under `qp:` that some QP of this case takes; fit_attrs_finish complains about what was none's in all. */
+void fit_attrs(struct loader *l, struct ynode *root);
+/* The same of a block of attributes elsewhere; NULL is none. */
+void fit_block(struct loader *l, struct ynode *block);
+void fit_attrs_finish(struct loader *l);
+/* Whether any move of a QP of this type takes a bit of the mask. */
+bool type_takes(int type, int mask);
 /* Before any grammar: duplicate keys and words that YAML 1.1 takes for booleans. */
 void check_tree(struct loader *l);
 

@@ -241,7 +241,7 @@ static const struct {
 	{ "steps:\n  - expect: { packets: { class: ack } }\n", "f:4:15: error: `packets` wants `count` beside it" },
 	{ "steps:\n  - fault: { stale_peer: { at: a, use: never } }\n", "f:4:40: error: no earlier step is named `never`" },
 	{ "steps:\n  - fault: { psn_mismatch: { at: a } }\n", "f:4:14: error: fault `psn_mismatch`" },
-	{ "steps:\n  - attach: { at: a, group: \"fe80::1\" }\n", "f:4:30: error: `fe80::1` is no multicast GID" },
+	{ "qp: { type: UD }\nsteps:\n  - attach: { at: a, group: \"fe80::1\" }\n", "f:5:30: error: `fe80::1` is no multicast GID" },
 	{ "ah: { x: { at: a, group: \"ff02::1\", to: b } }\nsteps:\n  - connect:\n",
 	  "f:3:37: error: `to` and `group` exclude each other" },
 	{ "steps:\n  - fault: { netem: { at: a, loss: 5 } }\n",
@@ -287,7 +287,17 @@ static void these_are_right(void)
 		"steps:\n  - expect: { at: \"*\", qp: RTS }\n  - expect: { at: \"*.a\", qp: RTS }\n",
 		"steps:\n  - post: { at: a, op: WRITE, size: a.max_inline_data + 1 }\n",
 		"refs: []\ntags: x\nrequires: srq\nsteps:\n  - connect: {}\n",
-		"steps:\n  - attach: { at: a, group: \"::ffff:239.1.2.3\" }\n  - detach: { at: a, group: \"FF02::1\" }\n",
+		"qp: { type: UD }\nsteps:\n  - attach: { at: a, group: \"::ffff:239.1.2.3\" }\n  - detach: { at: a, group: "
+		"\"FF02::1\" }\n",
+		"sweep: { type: [RC, UC, UD] }\nqp: { type: \"${type}\", timeout: 14, qkey: 3 }\nsteps:\n  - connect:\n",
+		"qp: { type: UD, hop_limit: 3, a: { type: RC, timeout: 3 } }\nsteps:\n  - connect:\n",
+		"srq: { s: { at: b, used_by: [b] } }\nsteps:\n  - allow: { at: b, event: [SRQ_LIMIT_REACHED, CQ_ERR, GID_CHANGE] "
+		"}\n",
+		"steps:\n  - attach: { at: a, group: \"ff02::1\", returns: EINVAL }\n",
+		"steps:\n  - post: { at: a, op: SEND_WITH_INV, rkey: wrong }\n  - post: { at: a, op: LOCAL_INV, rkey: wrong }\n",
+		"qp: { type: UC }\nsteps:\n  - expect: { at: b, recv_wc: REM_ACCESS_ERR }\n  - expect: { at: a, wc: SUCCESS | "
+		"RETRY_EXC_ERR }\n",
+		"steps:\n  - connect: { by: cm }\n  - expect: { at: a, cm: DISCONNECTED }\n  - recover: { path: cm }\n",
 		"steps:\n  - post: { at: a, op: SEND, as: 'quoted' }\n  - expect: { of: quoted, wc: 'SUCCESS' }\n",
 	};
 

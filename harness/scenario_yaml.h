@@ -24,12 +24,15 @@ enum ynode_kind {
 
 struct ynode {
 	enum ynode_kind kind;
-	struct ynode *key;  /* of a member of a map: its key, a scalar */
-	char *text;         /* SCALAR: unescaped, "" for null */
-	bool plain;         /* SCALAR: written without quotes and not as a block */
-	bool exact;         /* SCALAR: the text stands in the source as it is, so that offsets in it are offsets there */
-	bool flow;          /* MAP, LIST: written with a bracket */
-	bool bad;           /* already complained about: skip it */
+	struct ynode *key; /* of a member of a map: its key, a scalar */
+	char *text;        /* SCALAR: unescaped, "" for null */
+	bool plain;        /* SCALAR: written without quotes and not as a block */
+	bool exact;        /* SCALAR: the text stands in the source as it is, so that offsets in it are offsets there */
+	bool flow;         /* MAP, LIST: written with a bracket */
+	bool bad;          /* already complained about: skip it */
+	bool qp_tried;     /* a key: some QP has this attribute in a case that was read, one of type qp_type... */
+	bool qp_taken;     /* ...and some QP is of a type that takes it */
+	int qp_type;
 	size_t pos;         /* of the first character, in bytes */
 	size_t span;        /* bytes; for a map or list: of its first token */
 	unsigned line, col; /* of pos, from 1; 0 for a value that is not there */
