@@ -12,11 +12,11 @@
 
 static const struct argp_option options[] = {
 	{ "format", 'f', "FORMAT", 0, "text (the default), json, junit or html", 0 },
-	{ "table", 't', NULL, 0, "one table with a column for each run, in Markdown; of several runs it is that anyway", 0 },
+	{ "table", 't', NULL, 0, "one table with a column for each kernel, in Markdown; of several runs it is that anyway", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
-#define DIRS_MAX 16
+#define DIRS_MAX 256
 
 struct input {
 	const char *dirs[DIRS_MAX];
@@ -75,7 +75,7 @@ int cmd_report(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = "DIR...",
-		.doc = "Prints the report of a run from its folder; of several runs, a table with a column for each.",
+		.doc = "Prints the report of a run from its folder; of several runs, a table of where they differ, with a column for each kernel (two, where the runs share a case).",
 	};
 	struct input in = { .format = NULL };
 	struct report_run runs[DIRS_MAX];

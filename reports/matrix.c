@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Several runs side by side, one column each, as a Markdown table: what the same scenarios showed on different kernels. */
+/* Several runs side by side as Markdown: what the same scenarios showed on different kernels. Where there is something to compare,
+ * only what differs has a row, and the rest is a number. */
 #include "report.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../harness/json.h"
@@ -12,10 +14,16 @@
 
 static const char *const verdicts[WORDS] = { "pass", "deviation", "fail", "inconclusive", "error", "skip" };
 
-static const char *verdict_of(const json_t *entry)
-{
-	return report_str(json_object_get(entry, "verdict"), "verdict");
-}
+/* Runs on one kernel that have no case in common are parts of one, and share a column. */
+struct column {
+	const char *kernel;
+	json_t *verdicts; /* by case, in the runs' order */
+};
+
+struct table {
+	struct column *v;
+	size_t n;
+};
 
 static json_t *member(json_t *of, const char *key)
 {
@@ -27,164 +35,321 @@ static json_t *member(json_t *of, const char *key)
 	return json_object_get(of, key);
 }
 
-static const char *column_name(size_t i, char buf[24])
-{
-	snprintf(buf, 24, "%zu", i);
-	return buf;
-}
-
-static json_t *get_cell(const json_t *row, size_t i)
-{
-	char column[24];
-
-	return json_object_get(row, column_name(i, column));
-}
-
 static void bump(json_t *of, const char *key)
 {
 	json_object_set_new(of, key, json_integer(json_int(of, key, 0) + 1));
 }
 
-/* A line for each scenario of any run, in the order of the first that has it: {"access/x":{"0":{"pass":3},"1":{}}}. */
-static json_t *rows_of(const struct report_run *runs, size_t n)
+static bool shares_a_case(const struct column *c, const struct report_run *run)
 {
-	json_t *rows = json_object(), *entry;
-	char column[24];
+	const json_t *entry;
 	size_t k;
 
-	for (size_t i = 0; i < n; i++)
-		json_array_foreach(runs[i].cases, k, entry) {
-			const char *id = report_str(entry, "case");
-			json_t *name = json_pack("s%", id, strcspn(id, "~"));
-
-			bump(member(member(rows, json_string_value(name)), column_name(i, column)), verdict_of(entry));
-			json_decref(name);
-		}
-	return rows;
+	json_array_foreach(run->cases, k, entry)
+		if (json_object_get(c->verdicts, report_str(entry, "case")))
+			return true;
+	return false;
 }
 
-/* "pass", "pass 3, deviation 1". */
-static void print_cell(const json_t *cell, FILE *out)
+static struct column *column_for(struct table *t, const struct report_run *run)
 {
-	bool alone = json_object_size(cell) == 1;
-	const char *between = " ";
+	const char *kernel = report_str(run->run, "kernel");
+
+	for (size_t i = 0; i < t->n; i++)
+		if (!strcmp(t->v[i].kernel, kernel) && !shares_a_case(&t->v[i], run))
+			return &t->v[i];
+	t->v[t->n] = (struct column){ .kernel = kernel, .verdicts = json_object() };
+	return &t->v[t->n++];
+}
+
+static struct table table_of(const struct report_run *runs, size_t n)
+{
+	struct table t = { .v = calloc(n ? n : 1, sizeof(*t.v)) };
+
+	for (size_t i = 0; t.v && i < n; i++) {
+		struct column *c = column_for(&t, &runs[i]);
+		const json_t *entry;
+		size_t k;
+
+		json_array_foreach(runs[i].cases, k, entry)
+			json_object_set(c->verdicts, report_str(entry, "case"), json_object_get(entry, "verdict"));
+	}
+	return t;
+}
+
+static void table_release(struct table *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		json_decref(t->v[i].verdicts);
+	free(t->v);
+}
+
+/* The scenarios of all columns, in the order of the first that has it, each with its cases. */
+static json_t *scenarios_of(const struct table *t)
+{
+	json_t *all = json_object(), *verdict;
+	const char *id;
+
+	for (size_t i = 0; i < t->n; i++)
+		json_object_foreach(t->v[i].verdicts, id, verdict) {
+			json_t *name = json_pack("s%", id, strcspn(id, "~"));
+
+			json_object_set_new(member(all, json_string_value(name)), id, json_true());
+			json_decref(name);
+		}
+	return all;
+}
+
+/* The profile's entries that a case met, by id. New reference. */
+static json_t *met_by(const json_t *verdict)
+{
+	const json_t *deviation;
+	json_t *met = json_object();
+	size_t i;
+
+	json_array_foreach(json_object_get(verdict, "deviations"), i, deviation)
+		json_object_set_new(met, report_str(deviation, "id"), json_true());
+	return met;
+}
+
+/* What a column lacks is no difference: that it is missing is told by itself. */
+static bool same_end(const json_t *a, const json_t *b)
+{
+	json_t *x, *y;
+	bool same;
+
+	if (!a || !b)
+		return true;
+	x = met_by(a);
+	y = met_by(b);
+	same = !strcmp(report_str(a, "verdict"), report_str(b, "verdict")) && json_equal(x, y);
+	json_decref(x);
+	json_decref(y);
+	return same;
+}
+
+/* Every case of the scenario ended the same way in every column, by the same entries of the profile. */
+static bool all_agree(const struct table *t, const json_t *cases)
+{
+	const char *id;
+	json_t *v;
+
+	json_object_foreach((json_t *)cases, id, v) {
+		const json_t *first = NULL;
+
+		for (size_t i = 0; i < t->n; i++) {
+			const json_t *verdict = json_object_get(t->v[i].verdicts, id);
+
+			if (!same_end(first, verdict))
+				return false;
+			first = first ? first : verdict;
+		}
+	}
+	return true;
+}
+
+/* How the cases ended: {"pass":3,"deviation":1}. NULL: all of the column. New reference. */
+static json_t *ends_of(const struct column *c, const json_t *cases)
+{
+	json_t *ends = json_object(), *verdict;
+	const char *id;
+
+	json_object_foreach(c->verdicts, id, verdict)
+		if (!cases || json_object_get(cases, id))
+			bump(ends, report_str(verdict, "verdict"));
+	return ends;
+}
+
+/* "pass", "pass 3, deviation 1", "-" for what did not run; and which entries of the profile were met, where that is wanted. */
+static void print_cell(const struct column *c, const json_t *cases, bool ids, FILE *out)
+{
+	json_t *ends = ends_of(c, cases), *met = json_object(), *verdict;
+	const char *between = " ", *id;
 
 	for (size_t i = 0; i < WORDS; i++) {
-		int64_t count = json_int(cell, verdicts[i], 0);
+		int64_t count = json_int(ends, verdicts[i], 0);
 
 		if (!count)
 			continue;
 		fprintf(out, "%s%s", between, verdicts[i]);
-		if (!alone || count > 1)
+		if (json_object_size(ends) > 1 || count > 1)
 			fprintf(out, " %lld", (long long)count);
 		between = ", ";
 	}
-	fputs(json_object_size(cell) ? " |" : " - |", out);
+	json_object_foreach(c->verdicts, id, verdict)
+		if (ids && json_object_get(cases, id)) {
+			json_t *more = met_by(verdict);
+
+			json_object_update(met, more);
+			json_decref(more);
+		}
+	between = ": ";
+	json_object_foreach(met, id, verdict) {
+		fprintf(out, "%s%s", between, id);
+		between = ", ";
+	}
+	fputs(json_object_size(ends) ? " |" : " - |", out);
+	json_decref(ends);
+	json_decref(met);
 }
 
-static void print_head(const struct report_run *runs, size_t n, const char *what, FILE *out)
+static void print_head(const struct table *t, const char *what, FILE *out)
 {
 	fprintf(out, "| %s |", what);
-	for (size_t i = 0; i < n; i++)
-		fprintf(out, " %s |", report_str(runs[i].run, "kernel"));
+	for (size_t i = 0; i < t->n; i++)
+		fprintf(out, " %s |", t->v[i].kernel);
 	fputs("\n|---|", out);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < t->n; i++)
 		fputs("---|", out);
 	fputc('\n', out);
 }
 
-static void print_totals(const struct report_run *runs, size_t n, FILE *out)
+static void print_row(const struct table *t, const json_t *cases, bool ids, FILE *out)
 {
-	fputs("| **all cases** |", out);
-	for (size_t i = 0; i < n; i++) {
-		struct report_counts c = report_count(&runs[i]);
-		json_t *cell = json_object();
-		const unsigned counts[WORDS] = { c.pass, c.deviation, c.fail, c.inconclusive, c.error, c.skip };
-
-		for (size_t k = 0; k < WORDS; k++)
-			if (counts[k])
-				json_object_set_new(cell, verdicts[k], json_integer(counts[k]));
-		print_cell(cell, out);
-		json_decref(cell);
-	}
+	for (size_t i = 0; i < t->n; i++)
+		print_cell(&t->v[i], cases, ids, out);
 	fputc('\n', out);
 }
 
-/* Which entries of the profile each run met, and in how many cases. */
-static json_t *deviations_of(const struct report_run *runs, size_t n)
+static void print_scenarios(const struct table *t, FILE *out)
 {
-	json_t *ids = json_object(), *entry, *deviation;
-	char column[24];
-	const char *id;
-	size_t k, m;
+	json_t *all = scenarios_of(t), *alike = json_object(), *cases;
+	size_t n_alike = 0;
+	const char *name;
 
-	for (size_t i = 0; i < n; i++)
-		json_array_foreach(runs[i].cases, k, entry) {
-			json_t *met = json_object();
-
-			json_array_foreach(json_object_get(json_object_get(entry, "verdict"), "deviations"), m, deviation)
-				json_object_set_new(met, report_str(deviation, "id"), json_true());
-			json_object_foreach(met, id, deviation)
-				bump(member(ids, id), column_name(i, column));
-			json_decref(met);
+	print_head(t, "scenario", out);
+	json_object_foreach(all, name, cases) {
+		if (t->n > 1 && all_agree(t, cases)) {
+			json_object_update(alike, cases);
+			n_alike++;
+			continue;
 		}
-	return ids;
+		fprintf(out, "| %s |", name);
+		print_row(t, cases, t->n > 1, out);
+	}
+	if (n_alike) {
+		fprintf(out, "| %zu more, alike |", n_alike);
+		print_row(t, alike, false, out);
+	}
+	fputs("| **all cases** |", out);
+	print_row(t, NULL, false, out);
+	json_decref(all);
+	json_decref(alike);
 }
 
-static void print_deviations(const struct report_run *runs, size_t n, FILE *out)
+/* In how many cases each column met an entry: {"bad-lkey":[2,0]}. New reference. */
+static json_t *counts_of(const struct table *t)
 {
-	json_t *ids = deviations_of(runs, n), *row;
-	const char *id;
+	json_t *counts = json_object(), *verdict, *met, *v;
+	const char *id, *name;
 
-	if (json_object_size(ids)) {
+	for (size_t i = 0; i < t->n; i++)
+		json_object_foreach(t->v[i].verdicts, name, verdict) {
+			met = met_by(verdict);
+			json_object_foreach(met, id, v) {
+				json_t *row = json_object_get(counts, id);
+
+				if (!row) {
+					row = json_array();
+					for (size_t k = 0; k < t->n; k++)
+						json_array_append_new(row, json_integer(0));
+					json_object_set_new(counts, id, row);
+				}
+				json_array_set_new(row, i, json_integer(json_integer_value(json_array_get(row, i)) + 1));
+			}
+			json_decref(met);
+		}
+	return counts;
+}
+
+static bool is_even(const json_t *row)
+{
+	const json_t *count;
+	size_t i;
+
+	json_array_foreach(row, i, count)
+		if (!json_equal(count, json_array_get(row, 0)))
+			return false;
+	return true;
+}
+
+static void print_deviations(const struct table *t, FILE *out)
+{
+	json_t *counts = counts_of(t), *row, *count;
+	unsigned even = 0;
+	const char *id;
+	size_t i;
+
+	if (json_object_size(counts)) {
 		fputc('\n', out);
-		print_head(runs, n, "deviation, cases", out);
+		print_head(t, "deviation, cases", out);
 	}
-	json_object_foreach(ids, id, row) {
+	json_object_foreach(counts, id, row) {
+		if (t->n > 1 && is_even(row)) {
+			even++;
+			continue;
+		}
 		fprintf(out, "| %s |", id);
-		for (size_t i = 0; i < n; i++)
-			if (get_cell(row, i))
-				fprintf(out, " %lld |", (long long)json_integer_value(get_cell(row, i)));
+		json_array_foreach(row, i, count)
+			if (json_integer_value(count))
+				fprintf(out, " %lld |", (long long)json_integer_value(count));
 			else
 				fputs(" - |", out);
 		fputc('\n', out);
 	}
-	json_decref(ids);
+	if (even) {
+		fprintf(out, "| %u more, in as many cases everywhere |", even);
+		for (i = 0; i < t->n; i++)
+			fputs(" |", out);
+		fputc('\n', out);
+	}
+	json_decref(counts);
 }
 
 /* What did not pass, and what did not run, with the reason. */
-static void print_rest(const struct report_run *runs, size_t n, FILE *out)
+static void print_rest(const struct table *t, FILE *out)
 {
-	json_t *entry;
-	size_t k;
-	bool any = false;
+	const char *before = "\n", *id;
+	json_t *verdict;
 
-	for (size_t i = 0; i < n; i++)
-		json_array_foreach(runs[i].cases, k, entry) {
-			const char *verdict = verdict_of(entry);
+	for (size_t i = 0; i < t->n; i++)
+		json_object_foreach(t->v[i].verdicts, id, verdict) {
+			const char *end = report_str(verdict, "verdict");
 
-			if (!strcmp(verdict, "pass") || !strcmp(verdict, "deviation"))
+			if (!strcmp(end, "pass") || !strcmp(end, "deviation"))
 				continue;
-			fprintf(out, "%s* %s, %s `%s`: `` %s ``\n", any ? "" : "\n", report_str(runs[i].run, "kernel"), verdict,
-				report_str(entry, "case"), report_str(json_object_get(entry, "verdict"), "headline"));
-			any = true;
+			fprintf(out, "%s* %s, %s `%s`: `` %s ``\n", before, t->v[i].kernel, end, id,
+				report_str(verdict, "headline"));
+			before = "";
 		}
+}
+
+/* Cases that some column has and another lacks. */
+static void print_missing(const struct table *t, FILE *out)
+{
+	json_t *all = json_object();
+	const char *before = "\n";
+
+	for (size_t i = 0; i < t->n; i++)
+		json_object_update(all, t->v[i].verdicts);
+	for (size_t i = 0; i < t->n; i++) {
+		size_t n = json_object_size(all) - json_object_size(t->v[i].verdicts);
+
+		if (!n)
+			continue;
+		fprintf(out, "%s* %s: %zu case%s not run\n", before, t->v[i].kernel, n, n == 1 ? "" : "s");
+		before = "";
+	}
+	json_decref(all);
 }
 
 void report_matrix(const struct report_run *runs, size_t n, FILE *out)
 {
-	json_t *rows = rows_of(runs, n), *row;
-	const char *name;
+	struct table t = table_of(runs, n);
 
-	print_head(runs, n, "scenario", out);
-	json_object_foreach(rows, name, row) {
-		fprintf(out, "| %s |", name);
-		for (size_t i = 0; i < n; i++)
-			print_cell(get_cell(row, i), out);
-		fputc('\n', out);
-	}
-	print_totals(runs, n, out);
-	print_deviations(runs, n, out);
-	print_rest(runs, n, out);
-	json_decref(rows);
+	print_scenarios(&t, out);
+	print_deviations(&t, out);
+	print_missing(&t, out);
+	print_rest(&t, out);
+	table_release(&t);
 }
