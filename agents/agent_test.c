@@ -551,6 +551,10 @@ static void test_words(void)
 	v = rig_ask("{s:s, s:s, s:i, s:i, s:s, s:s}", "op", "verify", "mr", "tx", "size", 8, "count", 3, "word", "0x8", "was",
 		    "0x7");
 	CU_ASSERT_STRING_EQUAL(json_str(v, "indices"), "ais");
+	CU_ASSERT_PTR_NULL(json_object_get(v, "twice"));
+	v = rig_ask("{s:s, s:s, s:i, s:i, s:s, s:s, s:s}", "op", "verify", "mr", "tx", "size", 8, "count", 3, "word", "0x8", "was",
+		    "0x7", "again", "0x9");
+	CU_ASSERT_EQUAL(json_int(v, "twice", 0), 1);
 	v = rig_ask("{s:s, s:s, s:i, s:i, s:s}", "op", "verify", "mr", "tx", "size", 8, "count", 4, "word", "0x8");
 	CU_ASSERT_STRING_EQUAL(json_str(v, "indices"), "sisa");
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:s}", "op", "verify", "mr", "tx", "size", 16, "count", 1, "word", "0x8"),

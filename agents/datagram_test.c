@@ -150,8 +150,14 @@ static void test_what_came(void)
 	/* The message begins behind its header. */
 	reply = rig_ask("{s:s, s:s, s:i, s:i, s:i}", "op", "find", "qp", "p.a", "size", 64, "count", 1, "tag", 6);
 	CU_ASSERT_STRING_EQUAL(json_str(reply, "indices"), "i");
+	CU_ASSERT_EQUAL(json_int(reply, "twice", 0), 0);
 	reply = rig_ask("{s:s, s:s, s:i, s:i, s:i}", "op", "find", "qp", "p.a", "size", 64, "count", 1, "tag", 7);
 	CU_ASSERT_STRING_EQUAL(json_str(reply, "indices"), "a");
+	/* A message that lies there a second time. */
+	put_message(2, 6, 64);
+	reply = rig_ask("{s:s, s:s, s:i, s:i, s:i}", "op", "find", "qp", "p.a", "size", 64, "count", 1, "tag", 6);
+	CU_ASSERT_STRING_EQUAL(json_str(reply, "indices"), "i");
+	CU_ASSERT_EQUAL(json_int(reply, "twice", 0), 1);
 	/* What does not fit behind the header is no question. */
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:i, s:i, s:i}", "op", "find", "qp", "p.a", "size", 100, "count", 1, "tag", 6), -ERANGE);
 	tear_down();

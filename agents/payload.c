@@ -9,6 +9,7 @@
 #include "post.h"
 
 #define FIND_WORK_MAX (1u << 22) /* slots x messages that are compared at most */
+#define TELLING_BYTES 16u        /* of so many no two messages are alike */
 
 static const char letter_of[NUM_PATTERN_SEEN] = { '?', 'i', 'a', 'p', 's' };
 
@@ -24,16 +25,22 @@ json_t *tally_json(const struct tally *t)
 	json_int_t intact = (json_int_t)t->seen[PATTERN_INTACT], absent = (json_int_t)t->seen[PATTERN_ABSENT];
 	json_int_t partial = (json_int_t)t->seen[PATTERN_PARTIAL], stale = (json_int_t)t->seen[PATTERN_STALE];
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:s}", "total", intact + absent + partial + stale, "intact", intact, "absent",
-			 absent, "partial", partial, "stale", stale, "indices", t->letters);
+	json_t *json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:s}", "total", intact + absent + partial + stale, "intact", intact,
+				 "absent", absent, "partial", partial, "stale", stale, "indices", t->letters);
+
+	if (json && t->twice)
+		json_object_set_new(json, "twice", json_integer((json_int_t)t->twice));
+	return json;
 }
 
 struct place {
 	struct mr *mr;
 	uint64_t off, size, stride, slots, count, index;
 	uint32_t tag;
-	bool has_word, has_was; /* an atomic's place: what it holds, in the host's order, instead of a pattern */
-	uint64_t word, was;
+	/* An atomic's place, instead of a pattern: what it holds, in the host's order, what it held, and what it would hold if the
+	 * same were done again. */
+	bool has_word, has_was, has_again;
+	uint64_t word, was, again;
 };
 
 static int parse_place(struct agent *a, const json_t *body, struct place *p, struct error *e)
@@ -52,6 +59,8 @@ static int parse_place(struct agent *a, const json_t *body, struct place *p, str
 	p->word = json_u64(body, "word", 0);
 	p->has_was = json_object_get(body, "was");
 	p->was = json_u64(body, "was", 0);
+	p->has_again = json_object_get(body, "again");
+	p->again = json_u64(body, "again", 0);
 	if (p->has_word && p->size != sizeof(p->word))
 		return error_set(e, -EINVAL, "a word has %zu bytes, not %llu", sizeof(p->word), (unsigned long long)p->size);
 	if (p->count == 0 || p->slots == 0)
@@ -85,11 +94,12 @@ void op_fill(struct agent *a, struct request *r)
 }
 
 /* Neither what is wanted nor what was there before is stale: done twice, for one. */
-static enum pattern_seen word_check(const struct agent *a, const struct place *p, const char *at)
+static enum pattern_seen word_check(const struct agent *a, const struct place *p, const char *at, uint64_t *twice)
 {
 	uint64_t seen;
 
 	memcpy(&seen, at, sizeof(seen));
+	*twice += p->has_again && seen == p->again;
 	if (seen == p->word)
 		return PATTERN_INTACT;
 	if (p->has_was)
@@ -115,7 +125,7 @@ void op_verify(struct agent *a, struct request *r)
 	for (uint64_t i = from; i < p.count; i++) {
 		struct pattern want = { .seed = a->seed, .tag = p.tag, .index = p.index + i };
 
-		tally_add(&tally, p.has_word ? word_check(a, &p, place_at(&p, p.index + i))
+		tally_add(&tally, p.has_word ? word_check(a, &p, place_at(&p, p.index + i), &tally.twice)
 					     : pattern_check(want, place_at(&p, p.index + i), p.size));
 	}
 	request_reply(r, tally_json(&tally));
@@ -131,6 +141,11 @@ struct finder {
 	uint64_t work;
 };
 
+static const char *slot_at(const struct finder *f, uint32_t slot)
+{
+	return (const char *)f->rx->mr->addr + f->rx->off + (uint64_t)slot * f->rx->stride + f->rx->head;
+}
+
 /* The best slot for a message: its own place first, since order is kept within a queue, then all others. */
 static enum pattern_seen find_one(struct finder *f, uint64_t index, uint32_t start)
 {
@@ -140,13 +155,12 @@ static enum pattern_seen find_one(struct finder *f, uint64_t index, uint32_t sta
 
 	for (uint32_t k = 0; k < f->used && f->work < FIND_WORK_MAX; k++) {
 		uint32_t slot = (start + k) % f->used;
-		const char *at = (const char *)f->rx->mr->addr + f->rx->off + (uint64_t)slot * f->rx->stride + f->rx->head;
 		enum pattern_seen seen;
 
 		if (f->claimed[slot])
 			continue;
 		f->work++;
-		seen = pattern_check(want, at, f->size);
+		seen = pattern_check(want, slot_at(f, slot), f->size);
 		if (seen == PATTERN_INTACT) {
 			best = seen;
 			best_slot = slot;
@@ -162,6 +176,25 @@ static enum pattern_seen find_one(struct finder *f, uint64_t index, uint32_t sta
 	return best;
 }
 
+/* Messages that lie whole in a slot that none was found in: a second time, therefore. */
+static uint64_t find_again(struct finder *f, uint64_t index0, uint64_t count)
+{
+	uint64_t twice = 0;
+
+	for (uint64_t i = 0; f->size >= TELLING_BYTES && i < count; i++) {
+		struct pattern want = { .seed = f->agent->seed, .tag = f->tag, .index = index0 + i };
+
+		for (uint32_t slot = 0; slot < f->used && f->work < FIND_WORK_MAX; slot++) {
+			if (f->claimed[slot])
+				continue;
+			f->work++;
+			twice += pattern_check(want, slot_at(f, slot), TELLING_BYTES) == PATTERN_INTACT &&
+				 pattern_check(want, slot_at(f, slot), f->size) == PATTERN_INTACT;
+		}
+	}
+	return twice;
+}
+
 void op_find(struct agent *a, struct request *r)
 {
 	struct object *o = object_find(a, OBJECT_QP, json_str(r->body, "qp") ? json_str(r->body, "qp") : "");
@@ -169,6 +202,7 @@ void op_find(struct agent *a, struct request *r)
 	uint64_t count = json_u64(r->body, "count", 1), index0 = json_u64(r->body, "index", 0);
 	struct finder f = { .agent = a, .size = json_u64(r->body, "size", 64), .tag = (uint32_t)json_int(r->body, "tag", 0) };
 	struct queue *q;
+	bool too_many;
 
 	if (!o || !((struct qp *)o)->rq) {
 		request_fail(r, -ENOENT, "find: there is no qp %s", json_str(r->body, "qp") ? json_str(r->body, "qp") : "");
@@ -191,8 +225,10 @@ void op_find(struct agent *a, struct request *r)
 
 		tally_add(&tally, seen);
 	}
+	too_many = f.work >= FIND_WORK_MAX;
+	tally.twice = too_many ? 0 : find_again(&f, index0, count);
 	free(f.claimed);
-	if (f.work >= FIND_WORK_MAX)
+	if (too_many)
 		request_fail(r, -E2BIG, "find: %s: %llu messages in %u slots are too many to look for", o->name,
 			     (unsigned long long)count, f.used);
 	else

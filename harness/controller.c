@@ -270,6 +270,7 @@ static void case_finish(struct case_run *r, json_t *before)
 	traffics_stop(r);
 	query_states(r, &all, "query");
 	payload_settle(r, 0);
+	payload_unended(r, NULL);
 	faults_finish(r);
 	bystander_stop(r);
 	query_counters(r, NULL);

@@ -380,15 +380,20 @@ struct post {
 	uint64_t t_ns;        /* when it was posted */
 	bool has_ids, verified;
 	bool out_of_reach;    /* when it was last looked for */
-	unsigned verified_at; /* succeeded when it was verified */
+	unsigned verified_at; /* how many had ended when it was verified */
+	int64_t process;      /* whose memory its bytes end up in: gone with it, whatever has its name later */
 };
 
 void posts_note(struct case_run *r, const json_t *rec); /* post and wc records */
 void posts_free(struct case_run *r);
+/* The process that can look at what it has posted; 0 for none. */
+int64_t payload_process(struct case_run *r, const struct post *p);
 /* Verifies one post now; a payload record. */
 void payload_verify(struct case_run *r, struct post *p);
-/* Verifies what had SUCCESS completions and was not verified since: before anything overwrites. tag 0: all. */
+/* Verifies what had completions and was not verified since: before anything overwrites. tag 0: all. */
 void payload_settle(struct case_run *r, uint32_t tag);
+/* What never came to an end of its own: what of it has landed by now. ends NULL: wherever it was posted. */
+void payload_unended(struct case_run *r, const struct ends *ends);
 /* Those named `as`, whatever became of them. */
 void payload_of(struct case_run *r, const char *as);
 /* Posts at this QP (NULL: all). */

@@ -114,6 +114,8 @@ static json_t *verify_request(const struct post *p)
 	if (p->atomic) {
 		json_object_set_new(req, "word", json_hex(p->after));
 		json_object_set_new(req, "was", json_hex(p->before));
+		if (strcmp(p->op, "FETCH_AND_ADD") == 0 && p->after != p->before)
+			json_object_set_new(req, "again", json_hex(p->after + (p->after - p->before)));
 	}
 	return req;
 }
@@ -149,6 +151,15 @@ static int check_answers(struct case_run *r, const struct post *p, json_t *reply
 	return rc < 0 ? rc : 0;
 }
 
+/* The same message was posted again, on purpose: it may be there as often. */
+static bool is_posted_again(const struct case_run *r, const struct post *p)
+{
+	for (const struct post *q = r->posts; q; q = q->next)
+		if (q != p && q->qp == p->qp && q->tag == p->tag)
+			return true;
+	return false;
+}
+
 static void payload_record(struct case_run *r, const struct post *p, const char *at, const json_t *reply, const char *why)
 {
 	static const char *const counts[] = { "intact", "absent", "partial", "stale" };
@@ -161,16 +172,46 @@ static void payload_record(struct case_run *r, const struct post *p, const char 
 		json_object_set_new(rec, counts[i], json_integer(json_int(reply, counts[i], 0)));
 	if (reply && json_object_get(reply, "indices"))
 		json_object_set(rec, "indices", json_object_get(reply, "indices"));
+	if (reply && json_int(reply, "twice", 0) && !is_posted_again(r, p))
+		json_object_set(rec, "twice", json_object_get(reply, "twice"));
 	if (why)
 		json_object_set_new(rec, "unreachable", json_string(why));
 	case_record(r, "controller", rec);
 }
 
+static unsigned ended(const struct post *p)
+{
+	return p->succeeded + p->failed;
+}
+
+static const struct ctl_agent *looked_at_by(struct case_run *r, const struct post *p)
+{
+	const struct object *peer = p->find ? ctl_object_find(r, p->qp->peer) : NULL;
+
+	return agent_find(r, p->find ? (peer ? peer->agent : "") : p->mr_agent);
+}
+
+int64_t payload_process(struct case_run *r, const struct post *p)
+{
+	const struct ctl_agent *a = looked_at_by(r, p);
+
+	return a ? json_int(a->hello, "pid", 0) : 0;
+}
+
+/* Memory of the same name in a process that was started later is another one. */
+static const char *why_not(struct case_run *r, const struct post *p)
+{
+	const struct ctl_agent *a = looked_at_by(r, p);
+	const char *why = agent_unreachable(a);
+
+	return why || payload_process(r, p) == p->process ? why : "gone with its process";
+}
+
 void payload_verify(struct case_run *r, struct post *p)
 {
-	struct object *peer = ctl_object_find(r, p->qp->peer);
-	const char *agent = p->find ? (peer ? peer->agent : "") : p->mr_agent;
-	const char *at = p->find ? (peer ? peer->name : "") : p->mr, *why = agent_unreachable(agent_find(r, agent));
+	const struct ctl_agent *a = looked_at_by(r, p);
+	const char *agent = a ? a->name : "";
+	const char *at = p->find ? p->qp->peer : p->mr, *why = why_not(r, p);
 	unsigned before, looks = 0;
 	json_t *reply = NULL;
 	struct error e = { "" };
@@ -181,28 +222,42 @@ void payload_verify(struct case_run *r, struct post *p)
 	do {
 		json_decref(reply);
 		reply = NULL;
-		before = p->succeeded;
+		before = ended(p);
 		if (!why &&
 		    (ask(r, agent, verify_request(p), 0, &reply, &e) < 0 || (p->atomic && check_answers(r, p, reply, &e) < 0)))
 			why = e.text;
-	} while (!why && p->succeeded != before && ++looks < LOOKS_MAX);
+	} while (!why && ended(p) != before && ++looks < LOOKS_MAX);
 	payload_record(r, p, at, why ? NULL : reply, why);
 	json_decref(reply);
 	p->out_of_reach = why != NULL;
 	if (why)
 		return;
 	p->verified = true;
-	p->verified_at = p->succeeded;
+	p->verified_at = ended(p);
+}
+
+static bool was_looked_at(const struct post *p)
+{
+	return p->verified && p->verified_at == ended(p);
 }
 
 /* That its agent is out of reach is said once; it is looked at when the agent is back. */
+static bool can_be_looked_at(struct case_run *r, const struct post *p)
+{
+	return p->data && !(p->out_of_reach && why_not(r, p));
+}
+
 static bool owes_a_look(struct case_run *r, const struct post *p)
 {
-	const struct object *peer = p->find ? ctl_object_find(r, p->qp->peer) : NULL;
+	return ended(p) && !was_looked_at(p) && can_be_looked_at(r, p);
+}
 
-	if (!p->data || !p->succeeded || (p->verified && p->verified_at == p->succeeded))
-		return false;
-	return !p->out_of_reach || !agent_unreachable(agent_find(r, p->find ? (peer ? peer->agent : "") : p->mr_agent));
+void payload_unended(struct case_run *r, const struct ends *ends)
+{
+	case_drain(r);
+	for (struct post *p = r->posts; p; p = p->next)
+		if ((!ends || ends_have(ends, p->qp)) && p->accepted > ended(p) && !was_looked_at(p) && can_be_looked_at(r, p))
+			payload_verify(r, p);
 }
 
 void payload_settle(struct case_run *r, uint32_t tag)
@@ -243,7 +298,7 @@ void payload_of(struct case_run *r, const char *as)
 	for (unsigned round = 0; again && round < LOOKS_MAX; round++) {
 		again = false;
 		for (p = r->posts; p; p = p->next)
-			if (is_newest(p, as, step) && p->verified && p->verified_at != p->succeeded) {
+			if (is_newest(p, as, step) && p->verified && p->verified_at != ended(p)) {
 				payload_verify(r, p);
 				again = true;
 			}

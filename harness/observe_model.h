@@ -123,7 +123,7 @@ struct m_verb {
 struct m_payload {
 	const char *as, *op, *at, *obj, *indices; /* obj: the QP that posted */
 	int64_t tag, of_step;
-	unsigned total, intact, absent, partial, stale, torn;
+	unsigned total, intact, absent, partial, stale, torn, twice;
 	uint64_t t;
 	size_t inst, rec;
 };

@@ -284,6 +284,7 @@ static void on_payload(struct model *m, const struct m_record *r)
 		.partial = (unsigned)json_int(r->r, "partial", 0),
 		.stale = (unsigned)json_int(r->r, "stale", 0),
 		.torn = (unsigned)json_int(r->r, "torn", 0),
+		.twice = (unsigned)json_int(r->r, "twice", 0),
 		.t = r->t,
 		.inst = r->inst,
 		.rec = r->rec,
@@ -350,6 +351,7 @@ static const struct {
 	{ "klog", on_kept },       { "residue", on_kept },
 	{ "blocked", on_kept },    { "lost", on_lost },
 	{ "dump", on_kept },       { "wire_stats", on_kept },
+	{ "key", on_kept },
 };
 
 void m_record_take(struct model *m, const char *kind, const struct m_record *r)

@@ -81,6 +81,7 @@ int recover_drain(struct case_run *r, const struct ends *ends, struct error *e)
 	for (struct op *op = ops.head; op; op = op->next)
 		left += op->reply ? json_int(op->reply, "in_flight", 0) : 0;
 	ops_free(&ops);
+	payload_unended(r, ends);
 	if (left)
 		return error_set(e, -EBUSY, "%lld work requests have no end after %llu ms in ERR", (long long)left,
 				 DRAIN_NS / NSEC_PER_MSEC);

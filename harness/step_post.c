@@ -147,6 +147,20 @@ static int window_request(struct case_run *r, const struct object *qp, const jso
 	return 0;
 }
 
+/* A key of nothing that is there by now opens nothing, whatever it was, and whoever was told it. */
+static void note_key(struct case_run *r, const struct post *p, const char *mr, uint64_t rkey)
+{
+	const struct object *peer = ctl_object_find(r, p->qp->peer), *o;
+
+	for (o = r->objects; peer && o; o = o->hh.next)
+		if ((o->type == OBJECT_MR || o->type == OBJECT_MW) && o->exists && o->rkey == rkey &&
+		    strcmp(o->agent, peer->agent) == 0)
+			return;
+	case_record(r, "controller",
+		    json_pack("{s:s,s:s,s:s,s:I,s:s,s:o}", "kind", "key", "obj", p->qp->name, "as", p->as, "tag",
+			      (json_int_t)p->tag, "mr", mr, "rkey", json_hex(rkey)));
+}
+
 /* What a member says of numbers and keys is resolved as for a post of its own. */
 static int resolve_member(struct case_run *r, const struct object *qp, const char *mem, const json_t *place, json_t *m,
 			  struct error *e)
@@ -373,6 +387,9 @@ static int queue_one(struct case_run *r, struct object *qp, const json_t *step, 
 		snprintf(p->mr_agent, sizeof p->mr_agent, "%s", o ? o->agent : "");
 		p->data = p->data && (p->find || (o && !is_beyond(p, o, p->off)));
 	}
+	p->process = payload_process(r, p);
+	if (p->data && json_object_get(req, "rkey"))
+		note_key(r, p, mem, json_u64(req, "rkey", 0));
 	payload_settle(r, p->tag);
 	region = region_of(r, mem, &mem_off);
 	prepare_memory(r, ops, p, step, region, mem_off);

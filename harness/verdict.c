@@ -366,7 +366,7 @@ static json_t *verdict_json(struct judge *j, json_t *packets)
 {
 	const struct finding *first;
 	enum verdict verdict;
-	json_t *findings = json_array(), *stale = json_array(), *deviations, *v;
+	json_t *findings = json_array(), *stale = json_array(), *deviations, *delivered, *v;
 	char seen[512], *head;
 	const char *id = json_str(j->plan, "case");
 
@@ -394,6 +394,10 @@ static json_t *verdict_json(struct judge *j, json_t *packets)
 		      counters_json(j));
 	if (j->bystander)
 		json_object_set(v, "bystander", j->bystander);
+	delivered = verdict_delivered(j);
+	if (json_array_size(delivered))
+		json_object_set(v, "delivered", delivered);
+	json_decref(delivered);
 	free(head);
 	if (packets) {
 		json_object_set(v, "packets", packets);
@@ -425,6 +429,7 @@ static const struct {
 	{ "cause", verdict_check_cause, false },
 	{ "state", verdict_check_state, false },
 	{ "payload", verdict_check_payload, false },
+	{ "delivered", verdict_check_delivered, false },
 	{ "unexpected", verdict_check_unexpected, false },
 	{ "packets", verdict_check_packets, false },
 	{ "unanswered", verdict_check_unanswered, false },

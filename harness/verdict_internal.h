@@ -77,6 +77,10 @@ void verdict_check_ledger(struct judge *j);
 void verdict_check_cause(struct judge *j);
 void verdict_check_state(struct judge *j);
 void verdict_check_payload(struct judge *j);
+void verdict_check_delivered(struct judge *j);
+/* Of every post of which not all has succeeded: how many succeeded, failed, or have no end, and what landed of them. New reference.
+ */
+json_t *verdict_delivered(const struct judge *j);
 void verdict_check_unexpected(struct judge *j);
 void verdict_check_time(struct judge *j);
 void verdict_check_packets(struct judge *j);
