@@ -9,10 +9,6 @@ static const struct fault_param end_only[] = {
 	{ .name = "at", .type = FAULT_PARAM_END, .required = true, .help = "which end" },
 	{ .name = NULL },
 };
-static const struct fault_param agent_only[] = {
-	{ .name = "agent", .type = FAULT_PARAM_AGENT, .required = true, .help = "which agent" },
-	{ .name = NULL },
-};
 static const struct fault_param device_only[] = {
 	{ .name = "device", .type = FAULT_PARAM_DEVICE, .required = true, .help = "which device" },
 	{ .name = NULL },
@@ -41,8 +37,6 @@ static const char *const process_faults[] = { "process-faults", NULL };
 
 LATER(fault_address_moved, "address_moved", "an end's address moves to another GID index", FAULT_LINK, FAULT_BLAST_DEVICE, end_only,
       link_faults, fault_detect_silent);
-LATER(fault_agent_restarted, "agent_restarted", "an agent is killed and started again at once", FAULT_PROCESS, FAULT_BLAST_PAIR,
-      agent_only, process_faults, fault_detect_silent);
 LATER(fault_controller_killed, "controller_killed", "the controller is killed in the middle of a case", FAULT_PROCESS,
       FAULT_BLAST_LINK, no_params, process_faults, fault_detect_none);
 LATER(fault_device_recreated, "device_recreated", "a device goes away and comes back with QPNs from the start", FAULT_LINK,

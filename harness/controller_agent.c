@@ -403,6 +403,14 @@ static bool judge_release(struct case_run *r, struct ctl_agent *a, const struct 
 	return false;
 }
 
+int agent_lets_go(struct case_run *r, const char *name, struct error *e)
+{
+	int rc = ask(r, name, json_pack("{s:s}", "op", "release"), RELEASE_NS, NULL, e);
+
+	ctl_objects_lost(r, name);
+	return rc;
+}
+
 struct release_wait {
 	struct request *q[CTL_NAME_MAX];
 	size_t n;

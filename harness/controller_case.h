@@ -80,6 +80,8 @@ void agent_end(struct ctl_agent *a, uint64_t grace_ns);
 int agent_signal(struct ctl_agent *a, int sig, struct error *e);
 /* Text of a wait status: "killed by signal 9", "exit status 3". Returns buf. */
 char *agent_end_text(const struct ctl_agent *a, char *buf, size_t size);
+/* One is asked to let go of all it has, its device too; its objects are gone then. */
+int agent_lets_go(struct case_run *r, const char *name, struct error *e);
 /* Asks all agents of the case to let go; those that come back clean return to the pool. */
 void agents_release(struct case_run *r);
 void agents_free(struct controller *c);
@@ -526,6 +528,8 @@ struct traffic_spec {
 int ctl_traffic_run(struct case_run *r, const struct ends *ends, const struct traffic_spec *spec, uint64_t timeout_ns,
 		    struct error *e);
 
+/* The agent is gone, and with it its half of each: the other one is still asked. */
+void traffics_lost(struct case_run *r, const char *agent);
 /* Background traffic that nobody stopped. */
 void traffics_stop(struct case_run *r);
 /* Begins, looks at or ends a part of the time of a background traffic (NULL: of each). */
@@ -546,9 +550,13 @@ const struct recover_path *recover_find(const char *name);
 void recover_phase(struct case_run *r, const json_t *step, const char *phase, unsigned attempt, const char *text);
 /* To ERR, then until every work request has its end; payload that arrived is verified first. */
 int recover_drain(struct case_run *r, const struct ends *ends, struct error *e);
+/* QPs that exist are destroyed, and what `replace` names is made anew, CQs too; the QPs are not. */
+int recover_remake(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
 int recover_reset(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
 int recover_cm(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
 int recover_recreate(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
+int recover_reopen(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
+int recover_restart(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
 int recover_sqd(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
 int recover_sq(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
 

@@ -103,6 +103,7 @@ void ctl_objects_lost(struct case_run *r, const char *agent)
 {
 	struct object *o;
 
+	traffics_lost(r, agent);
 	for (o = r->objects; o; o = o->hh.next) {
 		if (strcmp(o->agent, agent) != 0)
 			continue;

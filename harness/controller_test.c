@@ -344,10 +344,7 @@ static void tables_are_complete(void)
 	}
 	CU_ASSERT_PTR_NULL(step_find("dance"));
 	for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
-		CU_ASSERT_PTR_NOT_NULL(recover_find(paths[i]));
-	CU_ASSERT_PTR_NOT_NULL(recover_find("reset")->run);
-	CU_ASSERT_PTR_NOT_NULL(recover_find("recreate")->run);
-	CU_ASSERT_PTR_NOT_NULL(recover_find("cm")->run);
+		CU_ASSERT(recover_find(paths[i]) && recover_find(paths[i])->run);
 	for (int i = 0; i < NUM_OUTCOMES; i++)
 		CU_ASSERT_PTR_NOT_NULL(outcome_names[i]);
 	for (int i = 0; i < NUM_OBJECT_TYPES; i++)

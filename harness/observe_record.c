@@ -294,9 +294,12 @@ static void on_payload(struct model *m, const struct m_record *r)
 static void on_recover(struct model *m, const struct m_record *r)
 {
 	struct m_recover *v = M_PUSH(m, &m->recovers);
+	const char *agent = json_str(r->r, "agent");
 
 	if (!v)
 		return;
+	if (agent && json_bool(r->r, "killed", false))
+		m_agent_gone(m, agent, r, "its process was killed");
 	*v = (struct m_recover){ .pair = m_intern(m, json_str(r->r, "pair")),
 				 .path = m_intern(m, json_str(r->r, "path")),
 				 .phase = m_intern(m, json_str(r->r, "phase")),

@@ -15,6 +15,7 @@
 #define UNBOUNDED_NS (10 * NSEC_PER_SEC)
 #define MESSAGE_NS (10 * NSEC_PER_MSEC)
 #define BYTE_NS 1000
+#define PROCESS_NS (20 * NSEC_PER_SEC) /* another process, and its device open */
 #define BUDGET_MIN_NS (10 * NSEC_PER_SEC)
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
@@ -109,7 +110,10 @@ static uint64_t recover_time(struct planner *p, const json_t *step)
 {
 	uint64_t ends = 2 * json_array_size(json_object_get(step, "pairs"));
 	uint64_t attempt = SLACK_NS + for_pairs(step) + timers(p, NULL) + message_time(json_object_get(step, "check"), ends);
+	const char *path = json_str(step, "path");
 
+	if (path && (!strcmp(path, "restart") || !strcmp(path, "reopen")))
+		attempt += PROCESS_NS;
 	return (uint64_t)json_int(step, "attempts", 1) * (attempt + (uint64_t)json_int(step, "backoff", 0)) + p->fault_ns;
 }
 

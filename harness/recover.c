@@ -18,8 +18,9 @@ const struct recover_path recover_table[] = {
 	{ "cm", "rdma_cm disconnect, then new QPs and connect: the CM keeps the old QPNs for a while", recover_cm },
 	{ "sq", "SQE to RTS, for UD and UC", recover_sq },
 	{ "sqd", "drain the send queue, change the path, go on", recover_sqd },
-	{ "reopen", "the device goes and comes back", NULL },
-	{ "restart", "the agent's process goes and comes back", NULL },
+	{ "reopen", "agents whose device is gone wait for it, or else all close theirs; opened again, new QPs, connect",
+	  recover_reopen },
+	{ "restart", "agents whose process is gone are started anew, or else all; then new QPs and connect", recover_restart },
 	{ NULL, NULL, NULL },
 };
 

@@ -98,8 +98,7 @@ static int destroy_qps(struct case_run *r, const struct ends *ends, struct error
 	return rc;
 }
 
-/* QPs are destroyed, and whatever is to be replaced is. */
-static int remake(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e)
+int recover_remake(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e)
 {
 	int rc = destroy_qps(r, ends, e);
 
@@ -121,7 +120,7 @@ int recover_cm(struct case_run *r, const struct ends *ends, const json_t *step, 
 		return rc;
 	recover_phase(r, step, "drained", r->attempt, rc ? e->text : NULL);
 	recover_phase(r, step, "told", r->attempt, NULL);
-	rc = remake(r, ends, step, e);
+	rc = recover_remake(r, ends, step, e);
 	return rc ? rc : cm_up(r, ends, NULL, "recover", NULL, e);
 }
 
@@ -134,6 +133,6 @@ int recover_recreate(struct case_run *r, const struct ends *ends, const json_t *
 		return rc;
 	recover_phase(r, step, "drained", r->attempt, rc ? e->text : NULL);
 	recover_phase(r, step, "told", r->attempt, NULL);
-	rc = remake(r, ends, step, e);
+	rc = recover_remake(r, ends, step, e);
 	return rc ? rc : link_up(r, ends, "RTS", "recover", e);
 }

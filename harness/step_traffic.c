@@ -327,6 +327,20 @@ static int stop_background(struct case_run *r, const char *as, struct error *e)
 	return rc;
 }
 
+void traffics_lost(struct case_run *r, const char *agent)
+{
+	const char *as;
+	json_t *list;
+
+	json_object_foreach(r->traffics, as, list)
+		for (size_t i = json_array_size(list); i-- > 0;) {
+			const struct object *qp = ctl_object_find(r, json_string_value(json_array_get(list, i)));
+
+			if (qp && strcmp(qp->agent, agent) == 0)
+				json_array_remove(list, i);
+		}
+}
+
 void traffics_stop(struct case_run *r)
 {
 	const char *as;
