@@ -30,6 +30,8 @@
 
 /* What an agent request may take, beyond the deadline that it carries itself. */
 #define CTL_REQUEST_NS (8 * 1000000000ULL)
+/* More for each further one in the same message. */
+#define CTL_REQUEST_EACH_NS (100 * 1000000ULL)
 
 /* ---- agents (controller_agent.c) ---- */
 
@@ -123,6 +125,8 @@ struct case_run {
 	struct model *model;
 	json_t *inbox;          /* what callbacks noted: {"src","clk","rec"} */
 	struct object *objects; /* uthash by name */
+	struct object *keyed;   /* the first MR or window that is no QP's own */
+	unsigned n_objects, marks;
 	struct post *posts;
 	struct fault_run *faults;   /* in order of injection */
 	struct fault_env fault_env; /* case_fault_env with ctl set to this case */
@@ -255,6 +259,10 @@ struct object {
 	json_t *override_attr; /* attributes that a recover changed */
 	json_t *view;          /* for fault_env->qp */
 	bool has_cm;           /* its agent has an end of a connection for it (controller_cm.c) */
+	struct object *keyed;  /* the first MR of its own; of an MR: the next one */
+	struct post *posts;    /* of it, newest first */
+	unsigned number;       /* in the plan */
+	unsigned marked;       /* see ends_add() */
 	UT_hash_handle hh;
 };
 
@@ -287,7 +295,8 @@ struct ops {
 /* req is stolen. Returns the op so that the caller can look at its reply after ops_run(); NULL when out of memory (ops_run fails
  * then). */
 struct op *ops_add(struct ops *ops, const char *agent, json_t *req);
-/* One message to each agent, then waits for all. What the replies say about objects is applied. 0 or the rc of the first op that
+/* One message to each agent, then waits for all, for timeout_ns (0: CTL_REQUEST_NS) and CTL_REQUEST_EACH_NS more for each request
+ * beyond an agent's first. What the replies say about objects is applied. 0 or the rc of the first op that
  * failed. */
 int ops_run(struct case_run *r, struct ops *ops, uint64_t timeout_ns, struct error *e);
 /* The same; watch is called whenever an agent has answered, so that it can act while others have not. */
@@ -364,6 +373,7 @@ void gid_refresh(struct ctl_agent *a);
 
 struct post {
 	struct post *prev, *next;
+	struct post *older; /* at the same QP */
 	char as[CTL_NAME_MAX];
 	char op[32];
 	struct object *qp;
@@ -386,6 +396,7 @@ struct post {
 	int64_t process;      /* whose memory its bytes end up in: gone with it, whatever has its name later */
 };
 
+void posts_add(struct case_run *r, struct post *p);     /* p is the case's */
 void posts_note(struct case_run *r, const json_t *rec); /* post and wc records */
 void posts_free(struct case_run *r);
 /* The process that can look at what it has posted; 0 for none. */

@@ -45,22 +45,26 @@ static json_t *window_key(struct case_run *r, const struct object *mw)
 	return json_pack("{s:I,s:o,s:i}", "rkey", (json_int_t)mw->rkey, "addr", json_hex(addr), "life", (int)mw->life);
 }
 
+static void add_keys(struct case_run *r, const struct object *qp, const struct object *first, json_t *keys)
+{
+	for (const struct object *o = first; o; o = o->keyed) {
+		if (!o->exists || strcmp(o->agent, qp->agent) != 0)
+			continue;
+		if (o->type == OBJECT_MW)
+			json_object_set_new(keys, o->name, window_key(r, o));
+		else
+			json_object_set_new(keys, o->name,
+					    json_pack("{s:I,s:O,s:i}", "rkey", (json_int_t)o->rkey, "addr",
+						      json_object_get(o->ret, "addr"), "life", (int)o->life));
+	}
+}
+
 static json_t *keys_of(struct case_run *r, const struct object *qp)
 {
 	json_t *keys = json_object();
-	struct object *o;
 
-	for (o = r->objects; o; o = o->hh.next) {
-		const char *of = json_str(o->plan, "qp");
-
-		if (o->type == OBJECT_MW && o->exists && strcmp(o->agent, qp->agent) == 0)
-			json_object_set_new(keys, o->name, window_key(r, o));
-		if (o->type != OBJECT_MR || !o->exists || strcmp(o->agent, qp->agent) != 0 || (of && strcmp(of, qp->name) != 0))
-			continue;
-		json_object_set_new(keys, o->name,
-				    json_pack("{s:I,s:O,s:i}", "rkey", (json_int_t)o->rkey, "addr", json_object_get(o->ret, "addr"),
-					      "life", (int)o->life));
-	}
+	add_keys(r, qp, r->keyed, keys);
+	add_keys(r, qp, qp->keyed, keys);
 	return keys;
 }
 

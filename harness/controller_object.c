@@ -45,6 +45,7 @@ static int object_add(struct case_run *r, const json_t *plan, enum object_type t
 		o->sq_psn = (uint32_t)json_int(json_object_get(plan, "attr"), "sq_psn", 0) & CTL_PSN_MASK;
 		o->override_attr = json_object();
 	}
+	o->number = r->n_objects++;
 	HASH_ADD_KEYPTR(hh, r->objects, o->name, strlen(o->name), o);
 	return 0;
 }
@@ -65,11 +66,27 @@ static int objects_add(struct case_run *r, const json_t *lists, struct error *e)
 	return 0;
 }
 
+/* Handed over with the QP that it belongs to, or with each of its agent. */
+static void add_keyed(struct case_run *r, struct object *o)
+{
+	struct object *qp = o->type == OBJECT_MR ? ctl_object_find(r, json_str(o->plan, "qp")) : NULL;
+	struct object **head = qp ? &qp->keyed : &r->keyed;
+
+	o->keyed = *head;
+	*head = o;
+}
+
 int ctl_objects_init(struct case_run *r, struct error *e)
 {
 	int rc = objects_add(r, r->plan, e);
+	struct object *o;
 
-	return rc ? rc : objects_add(r, json_object_get(r->plan, PLAN_BYSTANDER), e);
+	if (!rc)
+		rc = objects_add(r, json_object_get(r->plan, PLAN_BYSTANDER), e);
+	for (o = rc ? NULL : r->objects; o; o = o->hh.next)
+		if (o->type == OBJECT_MR || o->type == OBJECT_MW)
+			add_keyed(r, o);
+	return rc;
 }
 
 void ctl_objects_free(struct case_run *r)
@@ -196,17 +213,21 @@ static struct object *end_object(struct case_run *r, const char *name)
 	return o && o->type == OBJECT_QP ? o : NULL;
 }
 
-static int ends_add(struct ends *ends, struct object *qp)
+/* Each once: `marks` of the case is another number for each list of ends. */
+static int ends_add(struct case_run *r, struct ends *ends, struct object *qp)
 {
 	struct object **more;
 
-	if (ends_have(ends, qp))
+	if (!ends->n)
+		r->marks++;
+	if (qp->marked == r->marks)
 		return 0;
 	more = realloc(ends->qp, (ends->n + 1) * sizeof *more); /* NOLINT(bugprone-sizeof-expression): an array of pointers */
 	if (!more)
 		return -ENOMEM;
 	ends->qp = more;
 	ends->qp[ends->n++] = qp;
+	qp->marked = r->marks;
 	return 0;
 }
 
@@ -224,19 +245,53 @@ bool ends_have(const struct ends *ends, const struct object *qp)
 	return false;
 }
 
+/* The QP that a pair has at one of these agents. */
+static struct object *end_at(struct case_run *r, const char *pair, const json_t *agents)
+{
+	const char *agent;
+	const json_t *value;
+
+	json_object_foreach((json_t *)agents, agent, value) {
+		char name[2 * CTL_NAME_MAX];
+		struct object *o;
+
+		snprintf(name, sizeof name, "%s.%s", pair, agent);
+		o = ctl_object_find(r, name);
+		if (o && o->type == OBJECT_QP && o->pair && strcmp(o->pair, pair) == 0)
+			return o;
+	}
+	return NULL;
+}
+
+/* Both ends, in the order of the plan. */
 static int add_pair(struct case_run *r, struct ends *ends, const char *pair, struct error *e)
 {
-	struct object *o;
-	bool any = false;
+	struct object *one = end_at(r, pair, json_object_get(r->plan, "agents")), *other;
 
-	for (o = r->objects; o; o = o->hh.next) {
-		if (o->type != OBJECT_QP || !o->pair || (pair ? strcmp(o->pair, pair) != 0 : plan_is_bystander(o->pair)))
-			continue;
-		any = true;
-		if (ends_add(ends, o))
-			return error_set(e, -ENOMEM, "out of memory");
+	if (!one)
+		one = end_at(r, pair, json_object_get(json_object_get(r->plan, PLAN_BYSTANDER), "agents"));
+	if (!one)
+		return error_set(e, -ENOENT, "there is no pair %s in the plan", pair);
+	other = ctl_object_find(r, one->peer);
+	if (other && other->number < one->number) {
+		struct object *first = other;
+
+		other = one;
+		one = first;
 	}
-	return any ? 0 : error_set(e, -ENOENT, "there is no pair %s in the plan", pair ? pair : "at all");
+	if (ends_add(r, ends, one) || (other && ends_add(r, ends, other)))
+		return error_set(e, -ENOMEM, "out of memory");
+	return 0;
+}
+
+static int add_all_pairs(struct case_run *r, struct ends *ends, struct error *e)
+{
+	struct object *o;
+
+	for (o = r->objects; o; o = o->hh.next)
+		if (o->type == OBJECT_QP && o->pair && !plan_is_bystander(o->pair) && ends_add(r, ends, o))
+			return error_set(e, -ENOMEM, "out of memory");
+	return ends->n ? 0 : error_set(e, -ENOENT, "there is no pair at all in the plan");
 }
 
 int ends_of_pairs(struct case_run *r, const json_t *pairs, struct ends *ret, struct error *e)
@@ -247,7 +302,7 @@ int ends_of_pairs(struct case_run *r, const json_t *pairs, struct ends *ret, str
 	int rc = 0;
 
 	if (!pairs)
-		rc = add_pair(r, &ends, NULL, e);
+		rc = add_all_pairs(r, &ends, e);
 	json_array_foreach(pairs, i, pair)
 		if (!rc)
 			rc = add_pair(r, &ends, json_string_value(pair), e);
@@ -267,7 +322,7 @@ int ends_of_names(struct case_run *r, const json_t *names, struct ends *ret, str
 		const char *name = json_string_value(json_is_string(names) ? names : json_array_get(names, i));
 		struct object *o = name ? end_object(r, name) : NULL;
 
-		if (!o || ends_add(&ends, o)) {
+		if (!o || ends_add(r, &ends, o)) {
 			ends_free(&ends);
 			return error_set(e, o ? -ENOMEM : -ENOENT, "there is no end %s in the plan", name ? name : "?");
 		}

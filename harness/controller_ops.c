@@ -209,6 +209,7 @@ int ops_run_watched(struct case_run *r, struct ops *ops, uint64_t timeout_ns,
 		    void (*watch)(struct case_run *r, struct ops *ops, void *user), void *user, struct error *e)
 {
 	uint64_t begin = now_ns(), end = begin + (timeout_ns ? timeout_ns : CTL_REQUEST_NS);
+	size_t most = 1;
 	struct bundles all = { .n = 0 };
 	struct op *op;
 	int rc;
@@ -218,8 +219,11 @@ int ops_run_watched(struct case_run *r, struct ops *ops, uint64_t timeout_ns,
 	rc = bundles_make(r, ops, &all);
 	if (rc)
 		return error_set(e, rc, "out of memory");
-	for (size_t i = 0; i < all.n; i++)
+	for (size_t i = 0; i < all.n; i++) {
+		most = all.b[i].n > most ? all.b[i].n : most;
 		all.b[i].rc = bundle_send(&all.b[i], ops);
+	}
+	end += (most - 1) * CTL_REQUEST_EACH_NS;
 	while (!rc && !all_collected(&all)) {
 		rc = case_wait(r, news, &all, end);
 		collect(r, &all, ops, begin, rc != 0);

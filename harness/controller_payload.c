@@ -12,6 +12,13 @@
 #include "units.h"
 #include "wrid.h"
 
+void posts_add(struct case_run *r, struct post *p)
+{
+	DL_APPEND(r->posts, p);
+	p->older = p->qp->posts;
+	p->qp->posts = p;
+}
+
 void posts_free(struct case_run *r)
 {
 	struct post *p;
@@ -65,6 +72,25 @@ static void note_post(struct case_run *r, const json_t *rec)
 	}
 }
 
+/* The newest post at the QP whose send queue that is. */
+static struct post *newest_at(struct case_run *r, const char *queue)
+{
+	size_t len = queue ? strlen(queue) : 0;
+	struct object *qp = NULL;
+
+	if (len > 5 && strcmp(queue + len - 5, ".send") == 0)
+		HASH_FIND(hh, r->objects, queue, len - 5, qp);
+	return qp ? qp->posts : NULL;
+}
+
+/* A completion of a request that came after all of this post, and so after all before it. */
+static bool is_of_later(uint64_t wr_id, const struct post *p)
+{
+	struct wrid of = wrid_decode(wr_id), end = wrid_decode(p->last);
+
+	return of.life == end.life ? of.queue == end.queue && of.seq > end.seq : ((of.life - end.life) & 0xfff) < 0x800;
+}
+
 static void note_wc(struct case_run *r, const json_t *rec)
 {
 	const char *status = json_str(rec, "status"), *obj = json_str(rec, "obj");
@@ -74,11 +100,13 @@ static void note_wc(struct case_run *r, const json_t *rec)
 
 	snprintf(key, sizeof key, "%s %s", obj ? obj : "?", status ? status : "?");
 	json_object_set_new(r->wc_counts, key, json_integer(json_int(r->wc_counts, key, 0) + json_int(rec, "count", 1)));
-	for (p = r->posts; p; p = p->next) {
+	for (p = newest_at(r, obj); p; p = p->older) {
 		unsigned n;
 
-		if (!p->has_ids || !is_send_side(p, obj))
+		if (!p->has_ids)
 			continue;
+		if (is_of_later(first, p))
+			return;
 		n = overlap(first, last, p->first, p->last);
 		if (status && strcmp(status, "SUCCESS") == 0)
 			p->succeeded += n;

@@ -216,7 +216,7 @@ static void completions_are_counted_by_post(void)
 	run_with_plan(&r, &c);
 	p->qp = ctl_object_find(&r, "p.a");
 	p->tag = 4096;
-	DL_APPEND(r.posts, p);
+	posts_add(&r, p);
 	rec = json_pack("{s:s,s:s,s:i,s:i,s:o,s:o}", "kind", "post", "obj", "p.a.send", "tag", 4096, "accepted", 4, "first",
 			hex_id(1, 10), "last", hex_id(1, 13));
 	posts_note(&r, rec);

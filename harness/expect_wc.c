@@ -26,12 +26,13 @@ static void group_add(struct eval *v, struct wc_group *g, size_t index)
 static void group_of_posts(struct eval *v, struct wc_group *g, const char *of, size_t inst, size_t queue)
 {
 	const struct model *m = v->m;
+	const struct m_queue *q = &m->queues.v[queue];
 
-	for (size_t i = 0; i < m->posts.n; i++) {
-		const struct m_post *p = &m->posts.v[i];
+	for (size_t i = 0; i < q->posts.n; i++) {
+		const struct m_post *p = &m->posts.v[q->posts.v[i]];
 		struct m_account a;
 
-		if (p->inst != inst || p->queue != queue || strcmp(p->as, of) || !p->accepted)
+		if (p->inst != inst || strcmp(p->as, of))
 			continue;
 		if (!g->post)
 			g->post = p;
@@ -41,11 +42,11 @@ static void group_of_posts(struct eval *v, struct wc_group *g, const char *of, s
 		g->left += a.in_flight;
 		g->discarded += a.discarded;
 		g->retired += a.retired;
-		for (size_t k = 0; k < m->comps.n; k++) {
-			const struct m_comp *c = &m->comps.v[k];
+		for (size_t k = 0; k < q->comps.n; k++) {
+			const struct m_comp *c = &m->comps.v[q->comps.v[k]];
 
-			if (c->queue == queue && c->life == p->life && p->first <= c->seq && c->seq <= p->last && !c->twice)
-				group_add(v, g, k);
+			if (c->life == p->life && p->first <= c->seq && c->seq <= p->last && !c->twice)
+				group_add(v, g, q->comps.v[k]);
 		}
 	}
 }
@@ -61,24 +62,26 @@ static uint32_t recv_awaited(const struct eval *v, const struct m_qp *q, uint32_
 	const struct model *m = v->m;
 	size_t peer = m_qp_find(m, q->peer, strlen(q->peer));
 	uint32_t in_flight = 0, delivered = 0;
+	const struct m_queue *sq;
 
 	if (peer == M_NONE)
 		return 0;
-	for (size_t i = 0; i < m->posts.n; i++) {
-		const struct m_post *p = &m->posts.v[i];
+	sq = &m->queues.v[m->qps.v[peer].send];
+	for (size_t i = m_posts_of_life(m, m->qps.v[peer].send, m->qps.v[peer].life); i < sq->posts.n; i++) {
+		const struct m_post *p = &m->posts.v[sq->posts.v[i]];
 		struct m_account a;
 
-		if (p->queue != m->qps.v[peer].send || p->life != m->qps.v[peer].life || *p->traffic || !p->accepted ||
-		    !takes_receive(p->op))
+		if (p->life != m->qps.v[peer].life)
+			break;
+		if (*p->traffic || !takes_receive(p->op))
 			continue;
 		a = m_account_post(m, p);
 		in_flight += a.awaited;
 		delivered += a.retired;
-		for (size_t k = 0; k < m->comps.n; k++) {
-			const struct m_comp *c = &m->comps.v[k];
+		for (size_t k = 0; k < sq->comps.n; k++) {
+			const struct m_comp *c = &m->comps.v[sq->comps.v[k]];
 
-			if (c->queue == p->queue && c->life == p->life && p->first <= c->seq && c->seq <= p->last && c->success &&
-			    !c->twice)
+			if (c->life == p->life && p->first <= c->seq && c->seq <= p->last && c->success && !c->twice)
 				delivered++;
 		}
 	}
@@ -102,15 +105,14 @@ static void group_of_end(struct eval *v, struct wc_group *g, const struct m_end 
 	struct m_account a = m_account_life(m, queue, m_life_of(m, queue, life), g->recv);
 	uint32_t have = 0;
 
-	for (size_t k = 0; k < m->comps.n; k++) {
-		const struct m_comp *c = &m->comps.v[k];
+	for (size_t k = life == q->life ? q->life_comps : 0; k < q->comps.n; k++) {
+		const struct m_comp *c = &m->comps.v[q->comps.v[k]];
 
-		if (c->qp != end->qp || c->recv != g->recv || c->qp_life != life || c->twice || c->marker ||
-		    (*c->traffic && c->success))
+		if (c->recv != g->recv || c->qp_life != life || c->twice || c->marker || (*c->traffic && c->success))
 			continue;
 		have += c->success ? c->count : 0;
 		if (!c->taken || c->taken == v->inst + 1)
-			group_add(v, g, k);
+			group_add(v, g, q->comps.v[k]);
 	}
 	g->accepted = a.accepted;
 	if (!g->recv || (speaks_of_flush(pt) && q->srq == M_NONE))
@@ -153,9 +155,12 @@ static void wc_of_traffic(struct eval *v, const char *of, bool recv, const struc
 	for (size_t q = 0; q < m->qps.n; q++) {
 		struct wc_group g = { .qp = q, .recv = recv, .at = m->qps.v[q].name };
 
-		for (size_t k = 0; k < m->comps.n; k++)
-			if (m->comps.v[k].qp == q && m->comps.v[k].recv == recv && !strcmp(m->comps.v[k].traffic, of))
-				group_add(v, &g, k);
+		for (size_t k = 0; k < m->qps.v[q].comps.n; k++) {
+			size_t c = m->qps.v[q].comps.v[k];
+
+			if (m->comps.v[c].recv == recv && !strcmp(m->comps.v[c].traffic, of))
+				group_add(v, &g, c);
+		}
 		if (g.comps.n)
 			add_group_result(v, p, &g, pt, false, true);
 	}
@@ -175,6 +180,19 @@ static bool among(const struct ends *ends, const json_t *x, size_t qp)
 	return false;
 }
 
+static bool has_posted(const struct model *m, size_t queue, size_t inst, const char *of)
+{
+	const struct m_queue *q = &m->queues.v[queue];
+
+	for (size_t i = q->tried.n; i-- > 0;) {
+		const struct m_post *p = &m->posts.v[q->tried.v[i]];
+
+		if (p->inst == inst && !strcmp(p->as, of))
+			return true;
+	}
+	return false;
+}
+
 static void wc_of_post(struct eval *v, const json_t *x, const char *of, const struct wc_pattern *pt, const struct ends *ends,
 		       struct part *p)
 {
@@ -182,19 +200,12 @@ static void wc_of_post(struct eval *v, const json_t *x, const char *of, const st
 	size_t inst = expect_post_inst(m, of);
 	unsigned groups = 0, n = 0;
 
-	for (size_t q = 0; q < m->queues.n; q++)
-		for (size_t i = 0; i < m->posts.n; i++)
-			if (m->posts.v[i].inst == inst && m->posts.v[i].queue == q && !strcmp(m->posts.v[i].as, of)) {
-				groups++;
-				break;
-			}
+	for (size_t q = 0; inst != M_NONE && q < m->queues.n; q++)
+		groups += has_posted(m, q, inst, of);
 	for (size_t q = 0; inst != M_NONE && q < m->queues.n; q++) {
 		struct wc_group g = { .qp = m->queues.v[q].qp, .recv = !m->queues.v[q].send, .at = m->queues.v[q].name };
-		bool posted = false;
 
-		for (size_t i = 0; i < m->posts.n; i++)
-			posted |= m->posts.v[i].inst == inst && m->posts.v[i].queue == q && !strcmp(m->posts.v[i].as, of);
-		if (!posted || (g.qp != M_NONE && !among(ends, x, g.qp)))
+		if (!has_posted(m, q, inst, of) || (g.qp != M_NONE && !among(ends, x, g.qp)))
 			continue;
 		group_of_posts(v, &g, of, inst, q);
 		if (g.qp == M_NONE && g.comps.n)

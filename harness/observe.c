@@ -307,6 +307,8 @@ void model_free(struct model *m)
 			free(m->queues.v[i].lives.v[k].ended.r.v);
 		free(m->queues.v[i].lives.v);
 		free(m->queues.v[i].posts.v);
+		free(m->queues.v[i].tried.v);
+		free(m->queues.v[i].comps.v);
 	}
 	for (size_t i = 0; i < m->states.n; i++)
 		json_decref(m->states.v[i].queried);

@@ -209,6 +209,8 @@ struct m_queue {
 	const char *agent;
 	VEC(struct m_life) lives;
 	VEC(size_t) posts; /* that were accepted, by life and first sequence */
+	VEC(size_t) tried; /* all posts, refused ones too, in order */
+	VEC(size_t) comps; /* whose wr_id is its own */
 	uint64_t last_t;   /* newest completion */
 };
 
@@ -224,6 +226,7 @@ struct m_qp {
 	size_t send, recv, srq; /* queues; recv M_NONE with an SRQ */
 	VEC(size_t) states;     /* its own in the list of all; so are its completions: what is asked of one QP does not take */
 	VEC(size_t) comps;      /* longer for all the others that a case may have */
+	size_t life_comps;      /* so many of them there were when its newest life began */
 };
 
 struct model {
@@ -283,6 +286,8 @@ struct m_account m_account_life(const struct model *m, size_t queue, const struc
 /* The same for one post. */
 struct m_account m_account_post(const struct model *m, const struct m_post *p);
 bool m_post_signaled(const struct model *m, const struct m_post *p);
+/* Where the posts of a life begin among those of its queue. */
+size_t m_posts_of_life(const struct model *m, size_t queue, unsigned life);
 
 /* What a name in `at` means. */
 enum m_side { M_SIDE_QP, M_SIDE_SEND, M_SIDE_RECV };

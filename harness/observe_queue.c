@@ -126,6 +126,7 @@ void m_qp_new_life(struct model *m, size_t qp, unsigned life, const struct m_rec
 		return;
 	m_qp_over(m, qp, r, why);
 	q->life = life;
+	q->life_comps = q->comps.n;
 	for (int i = 0; i < 2; i++) {
 		struct m_life *l = m_life_get(m, sides[i], life, true);
 
@@ -262,6 +263,7 @@ void m_on_post(struct model *m, const struct m_record *r)
 	const char *op = json_str(r->r, "op");
 	size_t queue = queue_of(m, r->obj, op && !strcmp(op, "RECV"));
 	struct m_post *p = M_PUSH(m, &m->posts);
+	size_t *tried;
 
 	if (!p)
 		return;
@@ -284,6 +286,9 @@ void m_on_post(struct model *m, const struct m_record *r)
 			      .t_last = json_u64(r->r, "t_last", r->t),
 			      .inst = r->inst,
 			      .rec = r->rec };
+	tried = queue == M_NONE ? NULL : M_PUSH(m, &m->queues.v[queue].tried);
+	if (tried)
+		*tried = m->posts.n - 1;
 	if (!p->accepted || queue == M_NONE || !json_object_get(r->r, "first")) {
 		p->accepted = 0;
 		return;
@@ -296,8 +301,12 @@ void m_on_post(struct model *m, const struct m_record *r)
 	post_accepted(m, p, r);
 }
 
-static size_t queue_numbered(const struct model *m, const char *agent, unsigned number)
+/* likely: where it is looked for first. */
+static size_t queue_numbered(const struct model *m, const char *agent, unsigned number, size_t likely)
 {
+	if (likely != M_NONE && m->queues.v[likely].numbered && m->queues.v[likely].number == number &&
+	    !strcmp(m->queues.v[likely].agent, agent))
+		return likely;
 	for (size_t i = 0; i < m->queues.n; i++)
 		if (m->queues.v[i].numbered && m->queues.v[i].number == number && !strcmp(m->queues.v[i].agent, agent))
 			return i;
@@ -345,6 +354,9 @@ static void comp_add(struct model *m, const struct m_comp *from)
 	own = c->qp == M_NONE ? NULL : M_PUSH(m, &m->qps.v[c->qp].comps);
 	if (own)
 		*own = m->comps.n - 1;
+	own = c->queue == M_NONE ? NULL : M_PUSH(m, &m->queues.v[c->queue].comps);
+	if (own)
+		*own = m->comps.n - 1;
 	if (c->queue != M_NONE)
 		comp_into_life(m, c, m->comps.n - 1);
 }
@@ -379,7 +391,7 @@ void m_on_wc(struct model *m, const struct m_record *r)
 	c.marker = first.kind == WRID_MARKER;
 	c.recv = first.kind == WRID_RECV || (opcode && !strncmp(opcode, "RECV", 4));
 	named = queue_of(m, r->obj, c.recv);
-	c.queue = strcmp(r->obj, "?") ? queue_numbered(m, r->agent, first.queue) : M_NONE;
+	c.queue = strcmp(r->obj, "?") ? queue_numbered(m, r->agent, first.queue, named) : M_NONE;
 	if (c.queue == M_NONE)
 		c.queue = named;
 	c.qp = named != M_NONE && m->queues.v[named].qp != M_NONE ? m->queues.v[named].qp
@@ -467,16 +479,34 @@ struct m_account m_account_post(const struct model *m, const struct m_post *p)
 	return a;
 }
 
+size_t m_posts_of_life(const struct model *m, size_t queue, unsigned life)
+{
+	const struct m_queue *q = &m->queues.v[queue];
+	size_t low = 0, high = q->posts.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (m->posts.v[q->posts.v[mid]].life < life)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 struct m_account m_account_life(const struct model *m, size_t queue, const struct m_life *l, bool traffic_too)
 {
 	struct m_account sum = { 0 }, a;
 
 	if (!l)
 		return sum;
-	for (size_t i = 0; i < m->posts.n; i++) {
-		const struct m_post *p = &m->posts.v[i];
+	for (size_t i = m_posts_of_life(m, queue, l->life); i < m->queues.v[queue].posts.n; i++) {
+		const struct m_post *p = &m->posts.v[m->queues.v[queue].posts.v[i]];
 
-		if (p->queue != queue || p->life != l->life || !p->accepted || (*p->traffic && !traffic_too))
+		if (p->life != l->life)
+			break;
+		if (*p->traffic && !traffic_too)
 			continue;
 		a = m_account_post(m, p);
 		sum.accepted += a.accepted;

@@ -393,7 +393,7 @@ static int queue_one(struct case_run *r, struct object *qp, const json_t *step, 
 	payload_settle(r, p->tag);
 	region = region_of(r, mem, &mem_off);
 	prepare_memory(r, ops, p, step, region, mem_off);
-	DL_APPEND(r->posts, p);
+	posts_add(r, p);
 	op = ops_add(ops, qp->agent, req);
 	if (op)
 		op->user = p;

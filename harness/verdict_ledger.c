@@ -222,14 +222,14 @@ static void left_over(struct judge *j, size_t queue, const struct m_life *l)
 	const struct m_queue *q = &j->m->queues.v[queue];
 	bool error = q->qp != M_NONE && !strcmp(last_state(j, q->qp), "ERR");
 
-	for (size_t i = 0; i < q->posts.n; i++) {
+	for (size_t i = m_posts_of_life(j->m, queue, l->life); i < q->posts.n; i++) {
 		const struct m_post *p = &j->m->posts.v[q->posts.v[i]];
 		struct m_account a;
 		uint32_t left;
 		struct finding *f;
 
-		if (p->life != l->life || !p->accepted)
-			continue;
+		if (p->life != l->life)
+			return;
 		a = m_account_post(j->m, p);
 		left = a.in_flight + a.discarded;
 		/* Receives stand ready as long as their QP lives; a request that was not signaled may have succeeded in silence. */
@@ -252,12 +252,14 @@ static void passed_over(struct judge *j, size_t queue, const struct m_life *l)
 {
 	const struct m_queue *q = &j->m->queues.v[queue];
 
-	for (size_t i = 0; l->any_ended && i < q->posts.n; i++) {
+	for (size_t i = m_posts_of_life(j->m, queue, l->life); l->any_ended && i < q->posts.n; i++) {
 		const struct m_post *p = &j->m->posts.v[q->posts.v[i]];
 		uint32_t upto = l->last_ended < p->last ? l->last_ended : p->last, missing;
 		struct finding *f;
 
-		if (p->life != l->life || !p->accepted || p->first > l->last_ended || !m_post_signaled(j->m, p))
+		if (p->life != l->life || p->first > l->last_ended)
+			return;
+		if (!m_post_signaled(j->m, p))
 			continue;
 		missing = upto - p->first + 1 - seq_set_count(&l->ended, p->first, upto);
 		if (!missing)
