@@ -9,7 +9,6 @@
 #include "../harness/json.h"
 #include "../harness/loop.h"
 #include "../harness/names.h"
-#include "../harness/pattern.h"
 #include "../harness/units.h"
 #include "cq.h"
 #include "extended.h"
@@ -61,6 +60,7 @@ struct traffic *traffic_make(struct agent *a, const char *as, struct qp *qp)
 	if (t) {
 		json_decref(t->first_error);
 		free(t->early);
+		free(t->landed);
 		traffic_phases_forget(t);
 	} else {
 		t = calloc(1, sizeof(*t));
@@ -82,12 +82,12 @@ uint64_t traffic_slot(const struct traffic *t, enum traffic_quarter q, uint64_t 
 	return (uint64_t)q * t->quarter + i % t->nslots * t->stride;
 }
 
-static char *slot_at(const struct traffic *t, enum traffic_quarter q, uint64_t i)
+char *traffic_at(const struct traffic *t, enum traffic_quarter q, uint64_t i)
 {
 	return (char *)t->mr->addr + traffic_slot(t, q, i);
 }
 
-static struct pattern message_pattern(const struct traffic *t, uint32_t tag, uint64_t index)
+struct pattern traffic_pattern(const struct traffic *t, uint32_t tag, uint64_t index)
 {
 	return (struct pattern){ .seed = t->agent->seed, .tag = tag, .index = index };
 }
@@ -286,14 +286,14 @@ static bool may_post(const struct traffic *t, const struct chain *c)
 	return c->n < CHAIN_MAX && (op_of(t, index) != IBV_WR_SEND || send_may_go(t, c->sends));
 }
 
-static void chain_add(const struct traffic *t, struct chain *c)
+static void chain_add(struct traffic *t, struct chain *c)
 {
 	struct ibv_send_wr *wr = &c->wr[c->n];
 	struct ibv_sge *sge = &c->sge[c->n];
 	uint64_t index = t->next + c->n;
 	int op = op_of(t, index);
 	enum traffic_quarter local = op == IBV_WR_RDMA_READ ? TRAFFIC_READ_LANDING : TRAFFIC_SOURCE;
-	char *at = slot_at(t, local, index);
+	char *at = traffic_at(t, local, index);
 
 	*sge = (struct ibv_sge){ .addr = (uintptr_t)at, .length = t->size, .lkey = t->lkey };
 	*wr = (struct ibv_send_wr){ .wr_id = queue_wr_id(t->qp->sq, WRID_TRAFFIC, c->n),
@@ -301,7 +301,8 @@ static void chain_add(const struct traffic *t, struct chain *c)
 				    .num_sge = 1,
 				    .opcode = (enum ibv_wr_opcode)op,
 				    .send_flags = IBV_SEND_SIGNALED };
-	pattern_fill(message_pattern(t, op == IBV_WR_RDMA_READ ? 0 : t->tag, index), at, t->size);
+	if (op != IBV_WR_RDMA_READ)
+		pattern_fill(traffic_pattern(t, t->tag, index), at, t->size);
 	if (c->n)
 		c->wr[c->n - 1].next = wr;
 	c->n++;
@@ -312,7 +313,7 @@ static void chain_add(const struct traffic *t, struct chain *c)
 	}
 	wr->wr.rdma.rkey = t->rkey;
 	wr->wr.rdma.remote_addr =
-		t->raddr + traffic_slot(t, op == IBV_WR_RDMA_READ ? TRAFFIC_READABLE_HERE : TRAFFIC_WRITTEN, index);
+		t->raddr + (op == IBV_WR_RDMA_READ ? traffic_read_begins(t, index) : traffic_slot(t, TRAFFIC_WRITTEN, index));
 }
 
 /* 0 when all of it went out. */
@@ -475,13 +476,9 @@ void traffic_sent(struct agent *a, struct queue *q, const struct wr *wr, const s
 	hist_add(&t->latency, t_ns - wr->t_ns);
 	traffic_phases_latency(t, t_ns - wr->t_ns);
 	progress(t, t_ns);
-	if (op == IBV_WR_RDMA_READ) {
-		struct pattern want = message_pattern(t, t->peer_tag, TRAFFIC_READABLE + wr->index % t->nslots);
-
-		if (pattern_check(want, slot_at(t, TRAFFIC_READ_LANDING, wr->index), t->size) != PATTERN_INTACT) {
-			t->bad_payload++;
-			note_error(t, "READ", wr->index, "payload is not the peer's");
-		}
+	if (op == IBV_WR_RDMA_READ && !traffic_read_is_there(t, wr->index)) {
+		t->bad_payload++;
+		note_error(t, "READ", wr->index, "payload is not the peer's");
 	}
 }
 
@@ -526,7 +523,7 @@ void traffic_received(struct traffic *t, struct queue *q, uint32_t seq, const st
 	}
 	t->arrived++;
 	if (wc->byte_len == t->size + rx->head &&
-	    pattern_check(message_pattern(t, t->peer_tag, index), at, t->size) == PATTERN_INTACT) {
+	    pattern_check(traffic_pattern(t, t->peer_tag, index), at, t->size) == PATTERN_INTACT) {
 		t->received++;
 		if (!t->tx)
 			progress(t, t_ns);
@@ -579,6 +576,7 @@ void traffic_forget(struct agent *a)
 		sd_event_source_disable_unref(t->pace);
 		json_decref(t->first_error);
 		free(t->early);
+		free(t->landed);
 		traffic_phases_forget(t);
 		free(t->as);
 		free(t);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
+#include "../harness/pattern.h"
 #include "datagram.h"
 #include "hist.h"
 
@@ -59,6 +60,7 @@ struct traffic {
 	struct mr *mr;
 	uint32_t tag, peer_tag, size;
 	uint64_t stride, quarter, nslots;
+	uint32_t *landed; /* of each READ landing slot: 1 + the peer's slot that it was last to bring; 0: none yet */
 
 	int ops[TRAFFIC_OPS_MAX]; /* IBV_WR_* */
 	unsigned n_ops;
@@ -114,6 +116,12 @@ void traffic_phases_forget(struct traffic *t);
 /* The slot of message i in one of the four quarters. */
 enum traffic_quarter { TRAFFIC_SOURCE, TRAFFIC_READABLE_HERE, TRAFFIC_WRITTEN, TRAFFIC_READ_LANDING };
 uint64_t traffic_slot(const struct traffic *t, enum traffic_quarter q, uint64_t i);
+char *traffic_at(const struct traffic *t, enum traffic_quarter q, uint64_t i);
+struct pattern traffic_pattern(const struct traffic *t, uint32_t tag, uint64_t index);
+/* (traffic_read.c) Message i is a READ, about to go out: where in the peer's memory it reads. Its landing slot then holds nothing
+ * that could pass for what it brings: it is wiped only where the READ before it brought the same. */
+uint64_t traffic_read_begins(struct traffic *t, uint64_t i);
+bool traffic_read_is_there(const struct traffic *t, uint64_t i);
 
 /* From completion queues. */
 struct traffic *traffic_receiver(struct agent *a, struct queue *q, const struct ibv_wc *wc, uint16_t *ret_number);

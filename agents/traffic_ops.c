@@ -32,6 +32,9 @@ static int lay_out(struct agent *a, const json_t *body, struct traffic *t, struc
 	if (t->nslots == 0)
 		return error_set(e, -ERANGE, "a quarter of mr %s (%zu bytes) does not hold a message of %u", t->mr->o.name,
 				 t->mr->bytes, t->size);
+	t->landed = calloc(t->nslots, sizeof(*t->landed));
+	if (!t->landed)
+		abort();
 	return 0;
 }
 

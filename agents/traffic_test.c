@@ -83,7 +83,16 @@ static void peer_sends(unsigned slot, uint32_t tag, uint64_t index)
 						.qp_num = fake.qp->qp.qp_num });
 }
 
-/* The n-th send of the agent is done; a READ has brought what the peer would have. */
+/* The n-th send of the agent, a READ, brings what the peer would have. */
+static void read_lands(unsigned n, uint32_t tag, uint32_t size)
+{
+	uint64_t slot = (fake.qp->sent[n].wr.rdma.remote_addr - 0x10000 - 4096) / size;
+
+	pattern_fill((struct pattern){ .seed = SEED, .tag = tag, .index = TRAFFIC_READABLE + slot },
+		     memory("trf") + (fake.qp->first_sge[n].addr - (uintptr_t)memory("trf")), size);
+}
+
+/* It is done; a READ has brought something. */
 static void send_done(unsigned n, enum ibv_wc_status status, bool good)
 {
 	const struct ibv_send_wr *wr = &fake.qp->sent[n];
@@ -91,12 +100,8 @@ static void send_done(unsigned n, enum ibv_wc_status status, bool good)
 				    : wr->opcode == IBV_WR_RDMA_READ ? IBV_WC_RDMA_READ
 								     : IBV_WC_RDMA_WRITE;
 
-	if (wr->opcode == IBV_WR_RDMA_READ) {
-		uint64_t slot = (wr->wr.rdma.remote_addr - 0x10000 - 4096) / SIZE;
-
-		pattern_fill((struct pattern){ .seed = SEED, .tag = good ? PEER_TAG : TAG, .index = TRAFFIC_READABLE + slot },
-			     memory("trf") + (fake.qp->first_sge[n].addr - (uintptr_t)memory("trf")), SIZE);
-	}
+	if (wr->opcode == IBV_WR_RDMA_READ)
+		read_lands(n, good ? PEER_TAG : TAG, SIZE);
 	fake_complete(fake.cq,
 		      (struct ibv_wc){ .wr_id = wr->wr_id, .status = status, .opcode = opcode, .qp_num = fake.qp->qp.qp_num });
 }
@@ -481,6 +486,47 @@ static void test_answers(void)
 	tear_down();
 }
 
+/* A READ that says SUCCESS and brings nothing finds what the one before it into the same slot has left: that is not what it was to
+ * bring, however many slots there are. */
+static void test_reads_that_bring_nothing(void)
+{
+	static const struct {
+		uint32_t size;
+		unsigned rounds, slots;
+	} rows[] = { { 128, 3, 32 }, { 2048, 20, 2 }, { 4096, 20, 1 } };
+
+	for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+		unsigned all = rows[row].rounds * rows[row].slots, lost = rows[row].slots + 1;
+		json_t *stats;
+		int id;
+
+		set_up();
+		CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i, s:i, s:s, s:i}", "op", "traffic_prepare", "as", "t", "qp", "q", "size",
+				       rows[row].size, "tag", TAG, "mr", "trf", "receives", 0),
+				0);
+		id = rig_send("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:i, s:s, s:i}", "op", "traffic", "as", "t", "qp", "q", "ops",
+			      "READ", "messages", all, "depth", 4, "tag", TAG, "peer_tag", PEER_TAG, "role", "tx", "raddr",
+			      0x10000);
+		settle();
+		for (unsigned i = 0; i < all; i++) {
+			const struct ibv_send_wr *wr = &fake.qp->sent[i];
+
+			CU_ASSERT_FATAL(i < fake.qp->n_sent);
+			if (i != lost)
+				read_lands(i, PEER_TAG, rows[row].size);
+			fake_complete(fake.cq, (struct ibv_wc){ .wr_id = wr->wr_id,
+								.status = IBV_WC_SUCCESS,
+								.opcode = IBV_WC_RDMA_READ,
+								.qp_num = fake.qp->qp.qp_num });
+			settle();
+		}
+		stats = rig_wait(id);
+		CU_ASSERT_EQUAL(json_int(stats, "done", -1), all);
+		CU_ASSERT_EQUAL(json_int(stats, "bad_payload", -1), 1);
+		tear_down();
+	}
+}
+
 static const struct test_case cases[] = {
 	{ "gaps", test_gaps },
 	{ "pause", test_pause },
@@ -494,6 +540,7 @@ static const struct test_case cases[] = {
 	{ "verify", test_verify },
 	{ "a deep queue is filled by halves", test_deep_queue_by_halves },
 	{ "it answers", test_answers },
+	{ "READs that bring nothing", test_reads_that_bring_nothing },
 };
 
 int main(void)
