@@ -126,6 +126,26 @@ static void test_batch(void)
 	CU_ASSERT_EQUAL(json_int(json_array_get(replies, 4), "life", 0), 1);
 	CU_ASSERT_EQUAL(json_int(json_array_get(replies, 5), "rc", 0), -EINVAL);
 	CU_ASSERT_PTR_NULL(json_object_get(json_array_get(replies, 0), "id"));
+	/* One that stops: all is answered, and nothing is done behind what failed, whether it fails at once or in a call. */
+	reply = rig_ask("{s:s, s:b, s:[{s:s, s:s, s:s}, {s:s, s:s, s:s}, {s:s, s:s, s:s}, {s:s}]}", "op", "batch", "stops", 1,
+			"ops", "op", "pd_create", "name", "pd3", "dev", "dev.a", "op", "pd_create", "name", "pd4", "dev", "none",
+			"op", "pd_create", "name", "pd5", "dev", "dev.a", "op", "clock");
+	replies = json_object_get(reply, "replies");
+	CU_ASSERT_EQUAL_FATAL(json_array_size(replies), 4);
+	CU_ASSERT_EQUAL(json_int(json_array_get(replies, 0), "life", 0), 1);
+	CU_ASSERT_EQUAL(json_int(json_array_get(replies, 1), "rc", 0), -ENOENT);
+	CU_ASSERT_EQUAL(json_int(json_array_get(replies, 2), "rc", 0), -ECANCELED);
+	CU_ASSERT_EQUAL(json_int(json_array_get(replies, 3), "rc", 0), -ECANCELED);
+	CU_ASSERT_PTR_NULL(object_find(rig.agent, OBJECT_PD, "pd5"));
+	fake.calls = 0;
+	fake.fail_at = 1;
+	reply = rig_ask("{s:s, s:b, s:[{s:s, s:s, s:s}, {s:s, s:s, s:s}]}", "op", "batch", "stops", 1, "ops", "op", "pd_create",
+			"name", "pd6", "dev", "dev.a", "op", "pd_create", "name", "pd7", "dev", "dev.a");
+	fake.fail_at = 0;
+	replies = json_object_get(reply, "replies");
+	CU_ASSERT_EQUAL_FATAL(json_array_size(replies), 2);
+	CU_ASSERT_EQUAL(json_int(json_array_get(replies, 0), "rc", 0), -ENOMEM);
+	CU_ASSERT_EQUAL(json_int(json_array_get(replies, 1), "rc", 0), -ECANCELED);
 	tear_down();
 }
 

@@ -15,7 +15,7 @@ struct batch {
 	struct request *request;
 	json_t *replies;
 	size_t next;
-	bool running;
+	bool running, stops;
 	sd_event_source *turn;
 };
 
@@ -165,6 +165,12 @@ static void batch_step(struct batch *b)
 
 	b->running = true;
 	while (b->next < n && b->next == json_array_size(b->replies)) {
+		if (b->stops && b->next && json_int(json_array_get(b->replies, b->next - 1), "rc", 0) < 0) {
+			b->next++;
+			json_array_append_new(b->replies, json_pack("{s:i, s:s}", "rc", -ECANCELED, "error",
+								    "not done: a request before it in its batch failed"));
+			continue;
+		}
 		json_t *body = json_array_get(ops, b->next++);
 		struct request *member = request_new(b->request->agent, body, b);
 		const char *op = json_str(body, "op");
@@ -207,7 +213,7 @@ static void start_batch(struct request *r)
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		abort();
-	*b = (struct batch){ .request = r, .replies = json_array() };
+	*b = (struct batch){ .request = r, .replies = json_array(), .stops = json_bool(r->body, "stops", false) };
 	if (sd_event_add_defer(r->agent->loop, &b->turn, on_turn, b) < 0)
 		abort(); /* no memory */
 	sd_event_source_set_enabled(b->turn, SD_EVENT_OFF);

@@ -290,6 +290,7 @@ struct op {
 
 struct ops {
 	struct op *head;
+	bool stops; /* an agent does nothing of it after what fails there; the rest has rc -ECANCELED */
 };
 
 /* req is stolen. Returns the op so that the caller can look at its reply after ops_run(); NULL when out of memory (ops_run fails
@@ -431,6 +432,8 @@ extern const struct fault_env case_fault_env;
 int fault_inject(struct case_run *r, const json_t *step, struct error *e);
 int fault_clear(struct case_run *r, const char *as, struct error *e);
 bool fault_is_active(struct case_run *r, const char *as);
+/* Any of the case, timed ones that wait for their time too. */
+bool faults_active(struct case_run *r);
 /* Records what a fault that is active has done so far, if it has done anything. */
 void fault_look(struct case_run *r, const char *as);
 /* At the end: proof of all that have none, clear of all that are active. */

@@ -199,6 +199,8 @@ static void on_post_recv(struct case_run *r, const char *agent, const json_t *re
 	(void)agent;
 	if (o && by && !strcmp(by, "step"))
 		o->receives_own += (unsigned)json_int(reply, "accepted", 0);
+	else if (o && json_object_get(req, "depth")) /* those for the whole queue, which may be as new as they are */
+		o->receives_posted = true;
 }
 
 static const struct {

@@ -322,6 +322,14 @@ void faults_due(struct case_run *r)
 	for (f = (r)->faults; f; f = f->next)                                                                                      \
 		if ((f)->f.active && (f)->f.ops->hook)
 
+bool faults_active(struct case_run *r)
+{
+	for (const struct fault_run *f = r->faults; f; f = f->next)
+		if (!f->done)
+			return true;
+	return false;
+}
+
 void faults_on_handover(struct case_run *r, const char *to_qp, json_t *handover)
 {
 	struct fault_run *f;

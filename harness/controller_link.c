@@ -262,12 +262,23 @@ static int rank_of(const char *state)
 	return -1;
 }
 
-/* May this end take the step to `to`, which is one beyond where it is? */
-static bool may_move(struct case_run *r, const struct object *qp, const char *to)
+/* Where it will be when these requests are done; -1: nowhere. */
+static int rank_after(const struct ops *ops, const struct object *qp)
+{
+	int rank = qp->exists ? rank_of(qp->state) : queued(ops, qp) ? 0 : -1;
+
+	for (const struct op *op = ops->head; op; op = op->next)
+		if (strcmp(json_str(op->req, "op"), "qp_modify") == 0 && strcmp(json_str(op->req, "name"), qp->name) == 0)
+			rank = rank_of(json_str(op->req, "to"));
+	return rank;
+}
+
+/* May this end take the step to `to`, which is one beyond where it will be? */
+static bool may_move(struct case_run *r, const struct ops *ops, const struct object *qp, const char *to)
 {
 	const char *hold = faults_hold_state(r, qp->name);
 
-	if (!qp->exists || rank_of(qp->state) != rank_of(to) - 1)
+	if (rank_after(ops, qp) != rank_of(to) - 1)
 		return false;
 	if (qp->wanted && rank_of(to) > rank_of(qp->wanted))
 		return false;
@@ -385,30 +396,24 @@ int link_release_receives(struct case_run *r, struct object *q, struct error *e)
 	return rc < 0 ? rc : 0;
 }
 
-static int move_all(struct case_run *r, const struct ends *ends, const char *to, const char *by, struct error *e)
+static int add_moves(struct case_run *r, struct ops *ops, const struct ends *ends, const char *to, const char *by, struct error *e)
 {
-	struct ops ops = { NULL };
-	int rc;
-
 	for (size_t i = 0; i < ends->n; i++) {
 		struct object *qp = ends->qp[i];
+		int rc = 0;
 
-		if (!may_move(r, qp, to))
+		if (!may_move(r, ops, qp, to))
 			continue;
-		if (strcmp(to, "RTR") == 0) {
+		if (strcmp(to, "RTR") == 0)
 			rc = handover_tell(r, qp, false, e);
-			if (rc)
-				goto free_ops;
-		}
-		add_move(r, &ops, qp, to, by);
+		if (rc)
+			return rc;
+		add_move(r, ops, qp, to, by);
 		/* With `upto: INIT` the file may still post receives of its own before these. */
 		if (strcmp(to, "INIT") == 0 && rank_of(qp->wanted) >= 2)
-			link_receives(r, &ops, qp, by);
+			link_receives(r, ops, qp, by);
 	}
-	rc = ops_run(r, &ops, 0, e);
-free_ops:
-	ops_free(&ops);
-	return rc;
+	return 0;
 }
 
 /* Ends that a step left in INIT by hand may still lack their receives. */
@@ -433,28 +438,62 @@ static void tell_connected(struct case_run *r, const struct ends *ends)
 			handover_tell(r, ends->qp[i], true, NULL);
 }
 
+static int send_off(struct case_run *r, struct ops *ops, struct error *e)
+{
+	int rc = ops_run(r, ops, 0, e);
+
+	ops_free(ops);
+	return rc;
+}
+
+/* Nothing stands in the way of ends that all begin anew: then what follows from no answer goes in one message with what is before
+ * it. Otherwise each end is where it is seen to be before the next step is thought of. */
+static bool may_hurry(struct case_run *r, const struct ends *ends)
+{
+	for (size_t i = 0; i < ends->n; i++)
+		if (is_datagram(ends->qp[i]) || (ends->qp[i]->exists && rank_of(ends->qp[i]->state) != 0))
+			return false;
+	return !faults_active(r);
+}
+
+static int to_ready(struct case_run *r, const struct ends *ends, const char *wanted, const char *by, bool hurry, struct error *e)
+{
+	struct ops ops = { .stops = hurry };
+	int rc = add_moves(r, &ops, ends, "RTR", by, e);
+
+	if (!rc && !hurry)
+		rc = send_off(r, &ops, e);
+	if (!rc && !hurry)
+		rc = datagram_readdress(r, ends, e);
+	if (!rc && rank_of(wanted) >= 3)
+		rc = add_moves(r, &ops, ends, "RTS", by, e);
+	if (!rc)
+		rc = send_off(r, &ops, e);
+	ops_free(&ops);
+	return rc;
+}
+
 int link_up(struct case_run *r, const struct ends *ends, const char *wanted, const char *by, struct error *e)
 {
-	struct ops ops = { NULL };
-	int rc;
+	bool hurry = may_hurry(r, ends);
+	struct ops ops = { .stops = hurry };
+	int rc = 0;
 
 	for (size_t i = 0; i < ends->n; i++) {
 		ends->qp[i]->wanted = wanted;
 		link_create(r, &ops, ends->qp[i]);
 	}
-	rc = ops_run(r, &ops, 0, e);
+	if (!hurry)
+		rc = send_off(r, &ops, e);
+	if (!rc)
+		tell_connected(r, ends);
+	if (!rc)
+		rc = add_moves(r, &ops, ends, "INIT", by, e);
+	if (!rc)
+		rc = send_off(r, &ops, e);
 	ops_free(&ops);
-	if (rc)
+	if (rc || rank_of(wanted) < 2)
 		return rc;
-	tell_connected(r, ends);
-	rc = move_all(r, ends, "INIT", by, e);
-	if (!rc && rank_of(wanted) >= 2)
-		rc = receives_all(r, ends, by, e);
-	if (!rc && rank_of(wanted) >= 2)
-		rc = move_all(r, ends, "RTR", by, e);
-	if (!rc && rank_of(wanted) >= 2)
-		rc = datagram_readdress(r, ends, e);
-	if (!rc && rank_of(wanted) >= 3)
-		rc = move_all(r, ends, "RTS", by, e);
-	return rc;
+	rc = receives_all(r, ends, by, e);
+	return rc ? rc : to_ready(r, ends, wanted, by, hurry, e);
 }

@@ -93,7 +93,7 @@ static int bundle_send(struct bundle *b, const struct ops *ops)
 		return -EHOSTDOWN;
 	if (b->n > 1) {
 		list = json_array();
-		msg = json_pack("{s:s,s:o}", "op", "batch", "ops", list);
+		msg = json_pack("{s:s,s:b,s:o}", "op", "batch", "stops", ops->stops, "ops", list);
 	}
 	for (op = ops->head; op; op = op->next) {
 		if (strcmp(op->agent, b->name) != 0)
