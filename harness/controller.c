@@ -18,6 +18,8 @@
 
 /* Libraries are loaded for it, by all agents of all lanes at once, from where a guest has its disk. */
 #define OPEN_NS (30 * NSEC_PER_SEC)
+/* How late a machine is tells nothing of a call that hangs: an agent that had no turn for seconds is waited for. */
+#define LAST_NS (10 * NSEC_PER_SEC)
 #define RECORDS_LAG_NS (20 * NSEC_PER_MSEC)
 
 int controller_new(sd_event *loop, struct lab *lab, const struct lab_lane *lane, const struct controller_options *o,
@@ -177,11 +179,9 @@ static int gid_index_of(const struct lab_device *d, bool ipv6)
 	return index >= 0 ? index : d->gid_index;
 }
 
-int agents_open(struct case_run *r, const char *name, struct error *e)
+static void add_opens(struct case_run *r, const char *name, struct ops *ops)
 {
-	struct ops ops = { NULL };
 	struct ctl_agent *a;
-	int rc;
 
 	for (a = r->c->agents; a; a = a->next) {
 		json_t *req;
@@ -190,13 +190,21 @@ int agents_open(struct case_run *r, const char *name, struct error *e)
 			continue;
 		if (!plan_is_bystander(a->name))
 			hello_of(r, a);
-		ops_add(&ops, a->name, json_pack("{s:s,s:o}", "op", "seed", "seed", json_hex(r->seed)));
+		ops_add(ops, a->name, json_pack("{s:s,s:o}", "op", "seed", "seed", json_hex(r->seed)));
 		req = json_pack("{s:s,s:o,s:s,s:i}", "op", "device_open", "name", json_sprintf("dev.%s", a->name), "device",
 				a->lab_device->rdma, "port", a->lab_device->port);
 		json_object_set_new(req, "gid_index", json_integer(gid_index_of(a->lab_device, wants_ipv6(r))));
 		json_object_set_new(req, "deadline_ns", json_integer((json_int_t)OPEN_NS));
-		ops_add(&ops, a->name, req);
+		ops_add(ops, a->name, req);
 	}
+}
+
+int agents_open(struct case_run *r, const char *name, struct error *e)
+{
+	struct ops ops = { NULL };
+	int rc;
+
+	add_opens(r, name, &ops);
 	rc = ops_run(r, &ops, OPEN_NS + NSEC_PER_SEC, e);
 	ops_free(&ops);
 	return rc;
@@ -253,6 +261,34 @@ static bool requirements_hold(struct case_run *r, const char *case_dir)
 	return false;
 }
 
+/* All that is asked for at the end, in one message to each agent where no fault has hold of anything any more. */
+static void ask_last(struct case_run *r, const struct ends *all)
+{
+	struct ops ops = { NULL };
+
+	query_states_add(r, &ops, all, "query");
+	payload_add(r, &ops, 0);
+	if (faults_active(r)) {
+		ops_run(r, &ops, LAST_NS, NULL);
+		payload_take(r, &ops);
+		ops_free(&ops);
+		payload_settle(r, 0);
+		payload_unended(r, NULL);
+		faults_finish(r);
+	}
+	bystander_stop_add(r, &ops);
+	counters_add(r, &ops, NULL);
+	witness_add(r, &ops, false);
+	ops_run(r, &ops, LAST_NS, NULL);
+	bystander_stopped(r);
+	payload_take(r, &ops);
+	counters_take(r, &ops);
+	ops_free(&ops);
+	payload_settle(r, 0);
+	payload_unended(r, NULL);
+	faults_finish(r);
+}
+
 /* The last look: states, payload, proof, counters; then everything is let go. */
 static void case_finish(struct case_run *r, json_t *before)
 {
@@ -268,14 +304,8 @@ static void case_finish(struct case_run *r, json_t *before)
 		query_dump(r, NULL, "the case's time is used up");
 	faults_thaw(r);
 	traffics_stop(r);
-	query_states(r, &all, "query");
-	payload_settle(r, 0);
-	payload_unended(r, NULL);
-	faults_finish(r);
-	bystander_stop(r);
-	query_counters(r, NULL);
+	ask_last(r, &all);
 	wire_close(r);
-	clock_witness(r, false);
 	clock_measure(r);
 	if (r->c->o.keep) {
 		ends_free(&all);
@@ -315,18 +345,37 @@ static int link_as_planned(struct case_run *r, struct error *e)
 	return !rc && lab && lab->ops->set_ipv6 ? lab->ops->set_ipv6(lab, r->lane, wants_ipv6(r), e) : rc;
 }
 
+/* What came to nothing of the first questions is no reason not to run. */
+static int open_and_ask(struct case_run *r, struct error *e)
+{
+	struct ops opens = { NULL }, asks = { NULL };
+	struct op *op;
+	int rc;
+
+	add_opens(r, NULL, &opens);
+	witness_add(r, &asks, true);
+	counters_add(r, &asks, NULL);
+	op = asks.head;
+	DL_CONCAT(opens.head, asks.head);
+	rc = ops_run(r, &opens, OPEN_NS + NSEC_PER_SEC, e);
+	for (struct op *o = opens.head; rc && o != op; o = o->next)
+		if (o->rc < 0)
+			goto free_ops;
+	rc = 0;
+	clock_measure(r);
+	counters_take(r, &opens);
+free_ops:
+	ops_free(&opens);
+	return rc;
+}
+
 static int case_begin(struct case_run *r, struct error *e)
 {
 	int rc = wire_wanted(r) ? wire_open(r, e) : 0;
 
 	if (!rc)
-		rc = agents_open(r, NULL, e);
-	if (rc)
-		return rc;
-	clock_measure(r);
-	clock_witness(r, true);
-	query_counters(r, NULL);
-	return bystander_start(r, e);
+		rc = open_and_ask(r, e);
+	return rc ? rc : bystander_start(r, e);
 }
 
 static void run_steps(struct case_run *r)

@@ -152,35 +152,31 @@ static void add_to_both(struct ops *ops, struct object *const ends[2], const jso
 	}
 }
 
-/* One message to each end; reqs are stolen, the second may be NULL. */
-static void ask_both(struct case_run *r, json_t *first, json_t *second)
-{
-	struct object *ends[2];
-	struct ops ops = { NULL };
-
-	if (both_ends(r, ends, NULL) == 0) {
-		add_to_both(&ops, ends, first);
-		if (second)
-			add_to_both(&ops, ends, second);
-		ops_run(r, &ops, ANSWER_NS, NULL);
-	}
-	ops_free(&ops);
-	json_decref(first);
-	json_decref(second);
-}
-
 static json_t *stop_request(void)
 {
 	return json_pack("{s:s,s:s,s:I}", "op", "traffic_stop", "as", PLAN_BYSTANDER, "deadline_ns", (json_int_t)STOP_NS);
 }
 
-void bystander_stop(struct case_run *r)
+void bystander_stop_add(struct case_run *r, struct ops *ops)
 {
-	if (!r->bystander.runs)
+	struct object *ends[2];
+	json_t *stop, *query;
+
+	if (!r->bystander.runs || both_ends(r, ends, NULL))
 		return;
+	stop = stop_request();
+	query = json_pack("{s:s,s:s}", "op", "qp_query", "by", "query");
+	add_to_both(ops, ends, stop);
+	add_to_both(ops, ends, query);
+	json_decref(stop);
+	json_decref(query);
+}
+
+void bystander_stopped(struct case_run *r)
+{
+	if (r->bystander.runs)
+		tell(r, "stop", NULL);
 	r->bystander.runs = false;
-	ask_both(r, stop_request(), json_pack("{s:s,s:s}", "op", "qp_query", "by", "query"));
-	tell(r, "stop", NULL);
 }
 
 static bool reaches(const struct fault *f)
@@ -247,10 +243,15 @@ static void revive(struct case_run *r)
 	struct ops ops = { NULL };
 	struct error e = { "" };
 	int rc = both_ends(r, ends, &e);
+	json_t *stop;
 
 	if (rc)
 		return;
-	ask_both(r, stop_request(), NULL);
+	stop = stop_request();
+	add_to_both(&ops, ends, stop);
+	json_decref(stop);
+	ops_run(r, &ops, ANSWER_NS, NULL);
+	ops_free(&ops);
 	for (int i = 0; i < 2; i++)
 		add_move(r, &ops, ends[i], "RESET");
 	rc = ops_run(r, &ops, 0, &e);

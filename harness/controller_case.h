@@ -169,6 +169,7 @@ __attribute__((format(printf, 3, 4))) void case_lost(struct case_run *r, unsigne
 /* ---- the wire (controller_wire.c) ---- */
 
 struct object;
+struct ops;
 
 /* The plan needs it. */
 bool wire_wanted(const struct case_run *r);
@@ -201,8 +202,9 @@ void wire_free(struct controller *c);
 bool bystander_record(const char *src, const json_t *rec, bool *ret_tells);
 /* Connects its agents, which run already, and lets the first message go. Nothing where the plan has none. */
 int bystander_start(struct case_run *r, struct error *e);
-/* Its statistics and states are on record. */
-void bystander_stop(struct case_run *r);
+/* Adds the requests after which its statistics and states are on record; then that is told. */
+void bystander_stop_add(struct case_run *r, struct ops *ops);
+void bystander_stopped(struct case_run *r);
 /* Its own statistics of that time where the fault reaches it; silence where the fault's proof counts whatever is on the link. After
  * a fault of the link that ended it, it is connected anew. */
 void bystander_fault_begins(struct case_run *r, const struct fault *f);
@@ -225,7 +227,6 @@ json_t *residue_difference(const json_t *a, const json_t *b);
 /* Times of the agent compare with the controller's as they are. */
 bool clock_is_shared(const struct ctl_agent *a);
 void clock_measure(struct case_run *r);
-void clock_witness(struct case_run *r, bool on);
 
 /* ---- objects (controller_object.c) ---- */
 
@@ -394,6 +395,7 @@ struct post {
 	bool has_ids, verified;
 	bool out_of_reach;    /* when it was last looked for */
 	unsigned verified_at; /* how many had ended when it was verified */
+	unsigned asked_at;    /* and when it was asked for */
 	int64_t process;      /* whose memory its bytes end up in: gone with it, whatever has its name later */
 };
 
@@ -408,6 +410,9 @@ void payload_verify(struct case_run *r, struct post *p);
 void payload_settle(struct case_run *r, uint32_t tag);
 /* What never came to an end of its own: what of it has landed by now. ends NULL: wherever it was posted. */
 void payload_unended(struct case_run *r, const struct ends *ends);
+/* The same as a part of more, as far as it goes with one question each; what is left is settled after it. */
+void payload_add(struct case_run *r, struct ops *ops, uint32_t tag);
+void payload_take(struct case_run *r, const struct ops *ops);
 /* Those named `as`, whatever became of them. */
 void payload_of(struct case_run *r, const char *as);
 /* Posts at this QP (NULL: all). */
@@ -518,7 +523,13 @@ void step_wait(struct case_run *r, const json_t *step, struct step_result *res);
 
 /* Queries of ends: state records "by": "query". Dead ends get one that says so. */
 void query_states(struct case_run *r, const struct ends *ends, const char *by);
+void query_states_add(struct case_run *r, struct ops *ops, const struct ends *ends, const char *by);
 void query_counters(struct case_run *r, const char *agent); /* NULL: all */
+/* The same as a part of more: adds the requests, and writes down what was answered. */
+void counters_add(struct case_run *r, struct ops *ops, const char *agent);
+void counters_take(struct case_run *r, const struct ops *ops);
+/* Starts the witness timers of all agents, or asks what they have seen and ends them. */
+void witness_add(struct case_run *r, struct ops *ops, bool on);
 /* Somebody has read the counters of this agent's device: what the kernel shows for a moment after is that picture. */
 void query_counted(struct case_run *r, const struct ctl_agent *a);
 void query_dump(struct case_run *r, const struct ends *ends, const char *why); /* ends NULL: all agents */

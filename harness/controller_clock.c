@@ -11,8 +11,6 @@
 
 #define PING_NS NSEC_PER_SEC
 #define PINGS 8
-/* How late a machine is tells nothing of a call that hangs: an agent that had no turn for seconds is waited for. */
-#define WITNESS_NS (10 * NSEC_PER_SEC)
 /* Of each of the two agents, which are not in step. Every tick costs a wake-up, in all lanes, for as long as a case waits. */
 #define WITNESS_PERIOD_NS (10 * NSEC_PER_MSEC)
 /* Its bound is wide: a coarser look is enough, and costs the case less. */
@@ -65,18 +63,15 @@ void clock_measure(struct case_run *r)
 	}
 }
 
-void clock_witness(struct case_run *r, bool on)
+void witness_add(struct case_run *r, struct ops *ops, bool on)
 {
-	struct ops ops = { NULL };
 	struct ctl_agent *a;
 
 	for (a = r->c->agents; a; a = a->next)
 		if (a->name[0] && !agent_unreachable(a))
-			ops_add(&ops, a->name,
+			ops_add(ops, a->name,
 				json_pack("{s:s,s:I}", "op", "witness", "period_ns",
 					  (json_int_t)(!on                          ? 0
 						       : plan_is_bystander(a->name) ? BYSTANDER_PERIOD_NS
 										    : WITNESS_PERIOD_NS)));
-	ops_run(r, &ops, WITNESS_NS, NULL);
-	ops_free(&ops);
 }

@@ -262,23 +262,20 @@ static int rank_of(const char *state)
 	return -1;
 }
 
-/* Where it will be when these requests are done; -1: nowhere. */
-static int rank_after(const struct ops *ops, const struct object *qp)
+/* Where it is when its turn for `to` comes: in a hurry its creation is under way by then, and RTR before RTS. */
+static int rank_by_then(const struct object *qp, const char *to, bool hurry)
 {
-	int rank = qp->exists ? rank_of(qp->state) : queued(ops, qp) ? 0 : -1;
-
-	for (const struct op *op = ops->head; op; op = op->next)
-		if (strcmp(json_str(op->req, "op"), "qp_modify") == 0 && strcmp(json_str(op->req, "name"), qp->name) == 0)
-			rank = rank_of(json_str(op->req, "to"));
-	return rank;
+	if (!qp->exists)
+		return hurry ? 0 : -1;
+	return rank_of(qp->state) + (hurry && strcmp(to, "RTS") == 0);
 }
 
 /* May this end take the step to `to`, which is one beyond where it will be? */
-static bool may_move(struct case_run *r, const struct ops *ops, const struct object *qp, const char *to)
+static bool may_move(struct case_run *r, const struct object *qp, const char *to, bool hurry)
 {
 	const char *hold = faults_hold_state(r, qp->name);
 
-	if (rank_after(ops, qp) != rank_of(to) - 1)
+	if (rank_by_then(qp, to, hurry) != rank_of(to) - 1)
 		return false;
 	if (qp->wanted && rank_of(to) > rank_of(qp->wanted))
 		return false;
@@ -396,13 +393,14 @@ int link_release_receives(struct case_run *r, struct object *q, struct error *e)
 	return rc < 0 ? rc : 0;
 }
 
+/* ops.stops: in a hurry. */
 static int add_moves(struct case_run *r, struct ops *ops, const struct ends *ends, const char *to, const char *by, struct error *e)
 {
 	for (size_t i = 0; i < ends->n; i++) {
 		struct object *qp = ends->qp[i];
 		int rc = 0;
 
-		if (!may_move(r, ops, qp, to))
+		if (!may_move(r, qp, to, ops->stops))
 			continue;
 		if (strcmp(to, "RTR") == 0)
 			rc = handover_tell(r, qp, false, e);

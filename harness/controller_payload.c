@@ -235,11 +235,20 @@ static const char *why_not(struct case_run *r, const struct post *p)
 	return why || payload_process(r, p) == p->process ? why : "gone with its process";
 }
 
+static void conclude(struct case_run *r, struct post *p, const json_t *reply, const char *why)
+{
+	payload_record(r, p, p->find ? p->qp->peer : p->mr, why ? NULL : reply, why);
+	p->out_of_reach = why != NULL;
+	if (why)
+		return;
+	p->verified = true;
+	p->verified_at = ended(p);
+}
+
 void payload_verify(struct case_run *r, struct post *p)
 {
 	const struct ctl_agent *a = looked_at_by(r, p);
-	const char *agent = a ? a->name : "";
-	const char *at = p->find ? p->qp->peer : p->mr, *why = why_not(r, p);
+	const char *agent = a ? a->name : "", *why = why_not(r, p);
 	unsigned before, looks = 0;
 	json_t *reply = NULL;
 	struct error e = { "" };
@@ -255,13 +264,8 @@ void payload_verify(struct case_run *r, struct post *p)
 		    (ask(r, agent, verify_request(p), 0, &reply, &e) < 0 || (p->atomic && check_answers(r, p, reply, &e) < 0)))
 			why = e.text;
 	} while (!why && ended(p) != before && ++looks < LOOKS_MAX);
-	payload_record(r, p, at, why ? NULL : reply, why);
+	conclude(r, p, reply, why);
 	json_decref(reply);
-	p->out_of_reach = why != NULL;
-	if (why)
-		return;
-	p->verified = true;
-	p->verified_at = ended(p);
 }
 
 static bool was_looked_at(const struct post *p)
@@ -288,11 +292,44 @@ void payload_unended(struct case_run *r, const struct ends *ends)
 			payload_verify(r, p);
 }
 
-void payload_settle(struct case_run *r, uint32_t tag)
+void payload_add(struct case_run *r, struct ops *ops, uint32_t tag)
 {
 	struct post *p;
 
 	case_drain(r);
+	for (p = r->posts; p; p = p->next) {
+		struct op *op;
+
+		if ((tag && p->tag != tag) || p->atomic || !owes_a_look(r, p) || why_not(r, p))
+			continue;
+		op = ops_add(ops, looked_at_by(r, p)->name, verify_request(p));
+		if (op)
+			op->user = p;
+		p->asked_at = ended(p);
+	}
+}
+
+void payload_take(struct case_run *r, const struct ops *ops)
+{
+	case_drain(r);
+	for (const struct op *op = ops->head; op; op = op->next) {
+		struct post *p = op->user;
+
+		/* What completed while the agent looked may have landed after it looked: it owes another look. */
+		if (p && p->asked_at == ended(p))
+			conclude(r, p, op->reply, op->rc < 0 ? op->text : NULL);
+	}
+}
+
+void payload_settle(struct case_run *r, uint32_t tag)
+{
+	struct ops ops = { NULL };
+	struct post *p;
+
+	payload_add(r, &ops, tag);
+	ops_run(r, &ops, 0, NULL);
+	payload_take(r, &ops);
+	ops_free(&ops);
 	for (p = r->posts; p; p = p->next) {
 		if ((!tag || p->tag == tag) && owes_a_look(r, p))
 			payload_verify(r, p);

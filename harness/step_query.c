@@ -19,10 +19,8 @@ static void state_unreachable(struct case_run *r, const struct object *qp, const
 			      "errno", EHOSTDOWN, "note", json_sprintf("unreachable: agent %s is %s", qp->agent, why)));
 }
 
-void query_states(struct case_run *r, const struct ends *ends, const char *by)
+void query_states_add(struct case_run *r, struct ops *ops, const struct ends *ends, const char *by)
 {
-	struct ops ops = { NULL };
-
 	for (size_t i = 0; i < ends->n; i++) {
 		const struct object *qp = ends->qp[i];
 		const char *why = agent_unreachable(agent_find(r, qp->agent));
@@ -30,8 +28,15 @@ void query_states(struct case_run *r, const struct ends *ends, const char *by)
 		if (why)
 			state_unreachable(r, qp, why);
 		else if (qp->exists)
-			ops_add(&ops, qp->agent, json_pack("{s:s,s:s,s:s}", "op", "qp_query", "name", qp->name, "by", by));
+			ops_add(ops, qp->agent, json_pack("{s:s,s:s,s:s}", "op", "qp_query", "name", qp->name, "by", by));
 	}
+}
+
+void query_states(struct case_run *r, const struct ends *ends, const char *by)
+{
+	struct ops ops = { NULL };
+
+	query_states_add(r, &ops, ends, by);
 	ops_run(r, &ops, QUERY_NS, NULL);
 	ops_free(&ops);
 }
@@ -53,28 +58,41 @@ static json_t *counters_request(struct case_run *r, const struct ctl_agent *a)
 	return req;
 }
 
-void query_counters(struct case_run *r, const char *agent)
+void counters_add(struct case_run *r, struct ops *ops, const char *agent)
 {
-	struct ops ops = { NULL };
 	struct ctl_agent *a;
 
 	for (a = r->c->agents; a; a = a->next) {
-		if (!a->name[0] || !a->device || agent_unreachable(a) ||
-		    (agent ? strcmp(a->name, agent) != 0 : plan_is_bystander(a->name)))
+		if (!a->name[0] || agent_unreachable(a) || (agent ? strcmp(a->name, agent) != 0 : plan_is_bystander(a->name)))
 			continue;
-		ops_add(&ops, a->name, counters_request(r, a));
+		ops_add(ops, a->name, counters_request(r, a));
 		a->own_counters = 0;
 	}
-	ops_run(r, &ops, QUERY_NS, NULL);
+}
+
+void counters_take(struct case_run *r, const struct ops *ops)
+{
 	/* An agent that wrote the record itself has said it all. */
-	for (struct op *op = ops.head; op; op = op->next) {
-		a = agent_find(r, op->agent);
+	for (const struct op *op = ops->head; op; op = op->next) {
+		struct ctl_agent *a = agent_find(r, op->agent);
+
+		if (strcmp(json_str(op->req, "op"), "counters") != 0)
+			continue;
 		query_counted(r, a);
 		if (op->rc == 0 && a && !a->own_counters)
 			case_record(r, "controller",
 				    json_pack("{s:s,s:o,s:i,s:O?}", "kind", "counter", "obj", json_sprintf("dev.%s", op->agent),
 					      "life", 1, "values", json_object_get(op->reply, "values")));
 	}
+}
+
+void query_counters(struct case_run *r, const char *agent)
+{
+	struct ops ops = { NULL };
+
+	counters_add(r, &ops, agent);
+	ops_run(r, &ops, QUERY_NS, NULL);
+	counters_take(r, &ops);
 	ops_free(&ops);
 }
 
