@@ -97,10 +97,12 @@ void finding_likely(struct judge *j, struct finding *f, const json_t *ids)
 
 	json_array_foreach(ids, i, id) {
 		const json_t *entry = entry_by_id(j, json_string_value(id));
+		const char *note = json_str(entry, "note");
 
 		len = strlen(f->text);
 		snprintf(f->text + len, sizeof(f->text) - len,
-			 "; likely the profile's %s, which no run has shown on this kernel (%s, %s)", json_string_value(id),
+			 "; likely the profile's %s%s%s%s, which no run has shown on this kernel (%s, %s)", json_string_value(id),
+			 note ? " (" : "", note ? note : "", note ? ")" : "",
 			 j->profile->kernel && *j->profile->kernel ? j->profile->kernel : "unknown",
 			 entry && profile_entry_in_range(j->profile, entry) ? "inside its range" : "outside its range");
 	}

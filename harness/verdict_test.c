@@ -77,6 +77,11 @@ static const struct row {
 	  { "likely the profile's false-success, which no run has shown on this kernel (6.1.0-57-amd64, inside its range)" } },
 	{ "psn-false-success-other-kernel", "fail", { "likely the profile's false-success" } },
 	{ "psn-stale-profile", "pass", { "" } },
+	/* What was only published excuses nothing. */
+	{ "rnr-published-of-another-device",
+	  "fail",
+	  { "likely the profile's rnr-as-retries (a sender that finds no receive gives up with the status of an unanswered "
+	    "one)" } },
 	/* An event that the device does not have. */
 	{ "rkey-no-event", "fail", { "WR_FLUSH_ERR" } },
 	{ "rkey-no-event-in-profile", "deviation", { "no-event" } },
