@@ -64,6 +64,14 @@ struct fault_env {
 	const char *(*peer)(void *ctl, const char *qp);
 	/* {"qpn":…,"life":…,"state":"…","recv_outstanding":…} as last seen. Borrowed. */
 	const json_t *(*qp)(void *ctl, const char *qp);
+	/* At which index the GID of an agent's device stands in its port's table, waited for until that is another one than
+	 * `but_not` (-1: any). A negative errno when it does not come to that. */
+	int (*gid_index)(void *ctl, const char *agent, int but_not, struct error *e);
+	/* The RDMA device of an agent goes: its removal begins, all agents give up what they have of it, and it is gone when this
+	 * returns. */
+	int (*device_remove)(void *ctl, const char *agent, struct error *e);
+	/* It is made anew under its name, on its network device; those agents have it open when this returns, and nothing else. */
+	int (*device_make)(void *ctl, const char *agent, struct error *e);
 	/* What an end was told of its peer at `remember` ("late_reply"). Borrowed, NULL when there is none. */
 	const json_t *(*remembered)(void *ctl, const char *name);
 	/* Fresh counters of the device an agent uses. New reference. */
@@ -105,6 +113,7 @@ struct fault_ops {
 	const char *proof;                /* one line: what shows that it fired */
 	bool counts_link;                 /* the proof counts all packets of the link: nobody else sends while it is active */
 	bool undo_in_injector;            /* `for:` is timed there, not by the controller */
+	bool takes_device;                /* from everybody who has it open: nobody looks on (`bystander: none`) */
 	/* The finding of the device, given the normalised arguments. */
 	enum detection (*detection)(const json_t *args);
 	/* Where the arguments widen the blast; NULL: it is `blast`. */
@@ -117,13 +126,13 @@ struct fault_ops {
 	int (*prove)(struct fault *f, json_t **ret, struct error *e);
 	/* Hooks, NULL when the fault does not care. */
 	void (*on_handover)(struct fault *f, const char *to_qp, json_t *handover); /* may change what an end is told of its peer */
-	bool (*holds_receives)(struct fault *f, const char *qp);                   /* harness-posted receives of a QP or SRQ are kept back */
-	const char *(*holds_state)(struct fault *f, const char *qp);               /* connect stops there: "INIT"; NULL: no */
+	bool (*holds_receives)(struct fault *f, const char *qp);     /* harness-posted receives of a QP or SRQ are kept back */
+	const char *(*holds_state)(struct fault *f, const char *qp); /* connect stops there: "INIT"; NULL: no */
 	void (*on_modify)(struct fault *f, const char *qp, const char *to, json_t *set); /* may change attributes on their way */
 	const char *(*cm_refuses)(struct fault *f, const char *qp); /* how it answers who asks by rdma_cm; NULL: it accepts */
 	void (*cm_refused)(struct fault *f, const char *qp, const char *reason); /* such a connect came to nothing */
-	void (*on_create)(struct fault *f, const char *name, json_t *req); /* may change how an MR, CQ or QP is made */
-	void (*on_post)(struct fault *f, const char *qp); /* after a post was accepted there */
+	void (*on_create)(struct fault *f, const char *name, json_t *req);       /* may change how an MR, CQ or QP is made */
+	void (*on_post)(struct fault *f, const char *qp);                        /* after a post was accepted there */
 	void (*on_timer)(struct fault *f);
 };
 

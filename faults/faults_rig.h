@@ -18,6 +18,8 @@ struct world {
 	json_t *plan, *qp, *counters, *remembered, *device, *reply, *netem;
 	json_t *asked;    /* every request */
 	json_t *commands; /* every lab command */
+	int gid_index[2]; /* before, and after a move */
+	unsigned removed, made;
 	unsigned wc, posts, released, resumed, exchanged, renewed, restarted;
 	uint64_t timer_ns;
 	const char *status;
@@ -173,6 +175,32 @@ static int w_mr_renew(void *ctl, const char *mr, const json_t *access, struct er
 	return 0;
 }
 
+static int w_gid_index(void *ctl, const char *agent, int but_not, struct error *e)
+{
+	const struct world *w = ctl;
+	int index = w->gid_index[but_not >= 0];
+
+	CU_ASSERT_STRING_EQUAL(agent, "b");
+	return index == but_not ? error_set(e, -ETIMEDOUT, "no other index") : index;
+}
+
+static int w_device_remove(void *ctl, const char *agent, struct error *e)
+{
+	struct world *w = ctl;
+
+	CU_ASSERT_STRING_EQUAL(agent, "b");
+	w->removed++;
+	return w->rc < 0 ? error_set(e, w->rc, "somebody has it open") : 0;
+}
+
+static int w_device_make(void *ctl, const char *agent, struct error *e)
+{
+	CU_ASSERT_STRING_EQUAL(agent, "b");
+	(void)e;
+	((struct world *)ctl)->made++;
+	return 0;
+}
+
 static void world_init(struct world *w)
 {
 	*w = (struct world){
@@ -185,7 +213,7 @@ static void world_init(struct world *w)
 		.qp = json_pack("{s:{s:s},s:{s:s}}", "p.a", "state", "RTS", "p.b", "state", "RTS"),
 		.counters = json_pack("{s:i,s:i}", "send_rnr_err", 5, "rcvd_rnr_err", 5),
 		.remembered = json_object(),
-		.device = json_pack("{s:s,s:s}", "netdev", "v0", "gid", "::a"),
+		.device = json_pack("{s:s,s:s,s:s}", "netdev", "v0", "rdma", "r0", "gid", "::a"),
 		.reply = json_object(),
 		.netem = json_array(),
 		.asked = json_array(),
@@ -209,7 +237,10 @@ static void world_init(struct world *w)
 			 .wire = w_wire,
 			 .wire_signal = w_wire_signal,
 			 .wire_restart = w_wire_restart,
-			 .mr_renew = w_mr_renew },
+			 .mr_renew = w_mr_renew,
+			 .gid_index = w_gid_index,
+			 .device_remove = w_device_remove,
+			 .device_make = w_device_make },
 	};
 	w->env.ctl = w;
 }

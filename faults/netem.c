@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernel's network emulation on what an end sends: loss, delay and the rest of tc-netem. */
-#include "fault_common.h"
+#include "link_common.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -50,11 +50,6 @@ static int check(const json_t *args, struct error *e)
 	return error_set(e, -EINVAL, "netem wants at least one of loss, delay, duplicate, corrupt, args");
 }
 
-static const char *netdev(const struct fault *f)
-{
-	return json_str(f->env->device(f->env->ctl, fault_agent(f, fault_arg(f, "at"))), "netdev");
-}
-
 static void write_args(FILE *out, const struct fault *f)
 {
 	static const char *const percents[] = { "loss", "duplicate", "corrupt", "reorder" };
@@ -72,7 +67,7 @@ static void write_args(FILE *out, const struct fault *f)
 
 static int inject(struct fault *f, struct error *e)
 {
-	const char *dev = netdev(f);
+	const char *dev = link_netdev(f);
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out;
@@ -112,7 +107,7 @@ static void count(struct fault *f)
 	json_t *out = NULL;
 	const json_t *q;
 
-	snprintf(args, sizeof args, "qdisc show dev %s", netdev(f));
+	snprintf(args, sizeof args, "qdisc show dev %s", link_netdev(f));
 	if (f->env->lab(f->env->ctl, "tc", args, &out, NULL) >= 0) {
 		q = find_netem(out);
 		if (q) {
@@ -130,7 +125,7 @@ static int clear(struct fault *f, struct error *e)
 	int rc;
 
 	count(f);
-	snprintf(args, sizeof args, "qdisc del dev %s root", netdev(f));
+	snprintf(args, sizeof args, "qdisc del dev %s root", link_netdev(f));
 	rc = f->env->lab(f->env->ctl, "tc", args, NULL, e);
 	return rc < 0 ? rc : 0;
 }

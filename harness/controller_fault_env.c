@@ -12,6 +12,10 @@
 #include "units.h"
 
 #define KILL_NS (2 * NSEC_PER_SEC)
+#define GID_NS (5 * NSEC_PER_SEC)
+#define RELEASE_NS (10 * NSEC_PER_SEC)
+#define REMOVE_NS (20 * NSEC_PER_SEC)
+#define LOOK_NS (2 * NSEC_PER_MSEC)
 
 static int env_request(void *ctl, const char *agent, json_t *req, json_t **ret_reply, struct error *e)
 {
@@ -280,6 +284,91 @@ static int env_mr_renew(void *ctl, const char *mr, const json_t *access, struct 
 	return rc;
 }
 
+static int env_gid_index(void *ctl, const char *agent, int but_not, struct error *e)
+{
+	struct case_run *r = ctl;
+	const struct ctl_agent *a = agent_find(r, agent);
+	const char *gid = a ? json_str(a->device, "gid") : NULL;
+	uint64_t end = now_ns() + GID_NS;
+	int index = -ENOENT;
+
+	if (!gid || !a->lab_device)
+		return error_set(e, -ENODEV, "agent %s has no device open in this lab", agent);
+	for (;;) {
+		index = gid_find("/sys", a->lab_device->rdma, a->lab_device->port, gid);
+		if (index >= 0 && index != but_not)
+			return index;
+		if (now_ns() >= end)
+			return error_set(e, -ETIMEDOUT, "%s: GID %s stands at no index%s after %llu s", a->lab_device->rdma, gid,
+					 but_not >= 0 ? " but its old one" : "", GID_NS / NSEC_PER_SEC);
+		case_wait(r, NULL, NULL, now_ns() + LOOK_NS);
+	}
+}
+
+/* What an agent has of a device that goes; its records tell what became of it. */
+static int give_up(struct case_run *r, const struct lab_device *device, struct error *e)
+{
+	struct ctl_agent *a;
+	int rc = 0;
+
+	for (a = r->c->agents; a; a = a->next) {
+		struct error one = { "" };
+		int got;
+
+		if (!a->name[0] || a->lab_device != device || agent_unreachable(a))
+			continue;
+		got = ask(r, a->name, json_pack("{s:s}", "op", "release"), RELEASE_NS, NULL, &one);
+		ctl_objects_lost(r, a->name);
+		if (got < 0 && !rc)
+			rc = error_set(e, got, "agent %s does not let go of %s: %s", a->name, device->rdma, one.text);
+	}
+	return rc;
+}
+
+static int lab_device_of(struct case_run *r, const char *agent, const struct lab_device **ret, struct error *e)
+{
+	const struct ctl_agent *a = agent_find(r, agent);
+
+	if (!a || !a->lab_device || !r->c->lab || !r->c->lab->ops->device_del)
+		return error_set(e, -ENOTSUP, "this lab cannot take the device of agent %s away", agent);
+	*ret = a->lab_device;
+	return 0;
+}
+
+static int env_device_remove(void *ctl, const char *agent, struct error *e)
+{
+	struct case_run *r = ctl;
+	const struct lab_device *device = NULL;
+	uint64_t end = now_ns() + REMOVE_NS;
+	int rc = lab_device_of(r, agent, &device, e);
+
+	if (!rc)
+		rc = r->c->lab->ops->device_del(r->c->lab, device->rdma, e);
+	if (!rc)
+		rc = give_up(r, device, e);
+	while (!rc && !(rc = r->c->lab->ops->device_gone(r->c->lab, device->rdma, e))) {
+		if (now_ns() >= end)
+			return error_set(e, -ETIMEDOUT, "%s is still there after %llu s: somebody has it open", device->rdma,
+					 REMOVE_NS / NSEC_PER_SEC);
+		case_wait(r, NULL, NULL, now_ns() + LOOK_NS);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static int env_device_make(void *ctl, const char *agent, struct error *e)
+{
+	struct case_run *r = ctl;
+	const struct lab_device *device = NULL;
+	int rc = lab_device_of(r, agent, &device, e);
+
+	if (!rc)
+		rc = r->c->lab->ops->device_add(r->c->lab, device->rdma, e);
+	for (struct ctl_agent *a = r->c->agents; !rc && a; a = a->next)
+		if (a->name[0] && a->lab_device == device && !agent_unreachable(a))
+			rc = agents_open(r, a->name, e);
+	return rc;
+}
+
 const struct fault_env case_fault_env = {
 	.request = env_request,
 	.lab = env_lab,
@@ -301,4 +390,7 @@ const struct fault_env case_fault_env = {
 	.wire_signal = env_wire_signal,
 	.wire_restart = env_wire_restart,
 	.mr_renew = env_mr_renew,
+	.gid_index = env_gid_index,
+	.device_remove = env_device_remove,
+	.device_make = env_device_make,
 };

@@ -56,6 +56,12 @@ struct lab_ops {
 	int (*set_mtu)(struct lab *lab, const struct lab_lane *lane, int mtu, struct error *e);
 	/* The ends have link-local IPv6 addresses, whose GIDs work then, or none (so a lane begins): nothing of IPv6 is on it. */
 	int (*set_ipv6)(struct lab *lab, const struct lab_lane *lane, bool on, struct error *e);
+	/* An RDMA device of a lane that is up is taken away, and made anew under its name. Its removal ends when nobody has it open
+	 * any more: device_gone is 1 then, 0 before, a negative errno when it was refused. When device_add returns it can be used.
+	 */
+	int (*device_del)(struct lab *lab, const char *rdma, struct error *e);
+	int (*device_gone)(struct lab *lab, const char *rdma, struct error *e);
+	int (*device_add)(struct lab *lab, const char *rdma, struct error *e);
 	/* One command of ip, tc or rdma ("tc", "qdisc replace dev X root netem loss 5%"): ret_out (may be NULL) is the parsed JSON
 	 * answer or null. For faults and residue. */
 	int (*command)(struct lab *lab, const char *tool, const char *args, json_t **ret_out, struct error *e);

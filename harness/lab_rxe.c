@@ -2,7 +2,7 @@
 #include "lab.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "json.h"
+#include "lab_device.h"
 #include "lab_driver.h"
 #include "lab_name.h"
 #include "lab_netdev.h"
@@ -49,6 +50,7 @@ struct lab_rxe {
 	int kept[NUM_KINDS]; /* so many lanes were up before this process: they are taken as they are */
 	struct lane lanes[MAX_LANES][NUM_KINDS];
 	struct lab_snapshot_memory *pictures[MAX_LANES];
+	struct proc removal; /* of one device at a time */
 };
 
 static struct lab_rxe *rxe_of(struct lab *lab)
@@ -267,20 +269,6 @@ static int remove_links(struct lab_rxe *r, struct lane *s, struct error *e)
 	return first;
 }
 
-/* Counters are cached for 10 ms unless told otherwise; a proof wants the present value. */
-static void uncache_counters(const char *rdma)
-{
-	char path[128];
-
-	snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/1/hw_counters/lifespan", rdma);
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	if (fd >= 0 && write(fd, "0", 1) < 0)
-		log_debug("%s: %s", path, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-}
-
 static void name_devices(const struct lab_rxe *r, struct lane *s, struct lab_lane *l, char want[2][64])
 {
 	for (int i = 0; i < 2; i++) {
@@ -313,7 +301,7 @@ static int await_lane(struct lane *s, int events, struct error *e)
 	int rc = lab_ready_wait(&s->made, s->want, events, e);
 
 	for (int i = 0; rc == 0 && i < 2; i++)
-		uncache_counters(s->name[i]);
+		lab_device_uncache(s->name[i]);
 	return rc;
 }
 
@@ -457,6 +445,47 @@ static int rxe_set_mtu(struct lab *lab, const struct lab_lane *lane, int mtu, st
 	return rc;
 }
 
+/* ---- one device ---- */
+
+static struct lane *lane_of_device(struct lab_rxe *r, const char *rdma)
+{
+	for (int i = 0; i < MAX_LANES * NUM_KINDS; i++) {
+		struct lane *s = &r->lanes[i / NUM_KINDS][i % NUM_KINDS];
+
+		if (s->used && (strcmp(s->name[0], rdma) == 0 || strcmp(s->name[1], rdma) == 0))
+			return s;
+	}
+	return NULL;
+}
+
+static int rxe_device_del(struct lab *lab, const char *rdma, struct error *e)
+{
+	struct lab_rxe *r = rxe_of(lab);
+
+	if (!lane_of_device(r, rdma))
+		return error_set(e, -ENODEV, "%s is no device of this lab", rdma);
+	proc_stop(&r->removal, SIGKILL, 0);
+	r->rdma_stale = true;
+	return lab_device_del(rdma, &r->removal, e);
+}
+
+static int rxe_device_gone(struct lab *lab, const char *rdma, struct error *e)
+{
+	return lab_device_gone(rdma, &rxe_of(lab)->removal, e);
+}
+
+static int rxe_device_add(struct lab *lab, const char *rdma, struct error *e)
+{
+	struct lab_rxe *r = rxe_of(lab);
+	struct lane *s = lane_of_device(r, rdma);
+	int rc;
+
+	if (!s)
+		return error_set(e, -ENODEV, "%s is no device of this lab", rdma);
+	rc = run(r, TOOL_RDMA, NULL, e, "link add %s type rxe netdev %s", rdma, rdma);
+	return rc < 0 ? rc : await_lane(s, -1, e);
+}
+
 static int snapshot_command(void *user, const char *tool, const char *args, json_t **ret_out, struct error *e)
 {
 	return rxe_command(user, tool, args, ret_out, e);
@@ -486,6 +515,7 @@ static void rxe_close(struct lab *lab)
 		if (s->used && remove_links(r, s, &e) < 0)
 			log_warn("lane %d could not be put back: %s; `qpdrill clean` tries again", i / NUM_KINDS, e.text);
 	}
+	proc_stop(&r->removal, SIGKILL, 0);
 	for (int i = 0; i < NUM_TOOLS; i++)
 		lab_tool_free(r->tool[i]);
 	for (int i = 0; i < MAX_LANES; i++)
@@ -502,6 +532,7 @@ static int open_lab(struct journal *journal, const char *kept, struct lab **ret,
 	if (!r)
 		return error_set(e, -ENOMEM, "out of memory");
 	r->lab.ops = &lab_rxe;
+	r->removal = (struct proc){ .pidfd = -1, .in = -1, .out = -1 };
 	r->journal = journal;
 	if (getrandom(&token, sizeof token, 0) != sizeof token)
 		token = (uint16_t)getpid();
@@ -548,6 +579,9 @@ const struct lab_ops lab_rxe = {
 	.adopt = rxe_adopt,
 	.set_mtu = rxe_set_mtu,
 	.set_ipv6 = rxe_set_ipv6,
+	.device_del = rxe_device_del,
+	.device_gone = rxe_device_gone,
+	.device_add = rxe_device_add,
 	.command = rxe_command,
 	.snapshot = rxe_snapshot,
 	.close = rxe_close,
