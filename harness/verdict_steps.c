@@ -270,6 +270,18 @@ static bool refused_with(const struct judge *j, size_t inst, const char *reason)
 	return false;
 }
 
+static void not_refused(struct judge *j, size_t inst)
+{
+	const struct m_inst *in = &j->m->insts.v[inst];
+	struct finding *f = judge_find(j, SEVERITY_FAIL, "expect", inst, in->end_rec, "");
+
+	if (!f)
+		return;
+	finding_set(f, f->expected, "the connect to be refused with %s", json_str(in->plan, "refused"));
+	finding_set(f, f->seen, "%s", *in->text ? in->text : strcmp(in->outcome, "done") ? in->outcome : "it connected");
+	finding_set(f, f->text, "expected %s, seen %s", f->expected, f->seen);
+}
+
 static void outcome(struct judge *j, size_t inst, unsigned answered)
 {
 	const struct m_inst *in = &j->m->insts.v[inst];
@@ -290,13 +302,8 @@ static void outcome(struct judge *j, size_t inst, unsigned answered)
 	else if (!strcmp(in->outcome, "timeout") && !refusal_meant && json_has(in->plan, "by", "cm"))
 		judge_say(j, SEVERITY_FAIL, "expect", inst, in->end_rec, "", "the connect did not come to its end%s%s", colon,
 			  in->text);
-	else if (refusal_meant && strcmp(in->outcome, "refused"))
-		judge_say(j, SEVERITY_FAIL, "expect", inst, in->end_rec, "",
-			  "expected the connect to be refused, but it was %s%s%s", in->outcome, colon, in->text);
-	else if (refusal_meant && !refused_with(j, inst, json_str(in->plan, "refused")))
-		judge_say(j, SEVERITY_FAIL, "expect", inst, in->end_rec, "",
-			  "expected the connect to be refused with %s, and it was not so%s%s", json_str(in->plan, "refused"), colon,
-			  in->text);
+	else if (refusal_meant && (strcmp(in->outcome, "refused") || !refused_with(j, inst, json_str(in->plan, "refused"))))
+		not_refused(j, inst);
 }
 
 void verdict_check_returns(struct judge *j)

@@ -43,6 +43,9 @@ static const struct row {
 	/* The account. */
 	{ "double-completion", "fail", { "seen a second one (WR_FLUSH_ERR) for request 2 of life 1" } },
 	{ "unknown-wr-id", "fail", { "unknown wr_id" } },
+	{ "refused-otherwise",
+	  "fail",
+	  { "step 2 (connect): expected the connect to be refused with STALE_CONN, seen p.a: p.a.cm: REJECTED CONSUMER_DEFINED" } },
 	{ "refused-send-completes", "fail", { "perhaps of `too_early`, whose post was refused (EINVAL)" } },
 	{ "refused-send-completes-in-profile", "deviation", { "runs-later" } },
 	{ "missing-completion", "fail", { "WR_FLUSH_ERR" } },

@@ -138,12 +138,16 @@ static void uncounted(struct judge *j, const struct m_comp *c)
 
 bool verdict_cm_routine(const struct judge *j, const struct m_event *ev)
 {
-	const char *what = judge_do(j, ev->inst), *refused = json_str(j->m->insts.v[ev->inst].plan, "refused");
+	const struct m_inst *in = &j->m->insts.v[ev->inst];
+	const char *what = judge_do(j, ev->inst), *refused = json_str(in->plan, "refused");
 
 	if (ev->cm && !strcmp(ev->event, "DISCONNECTED"))
 		return !strcmp(what, "connect") || !strcmp(what, "recover") || !strcmp(what, "destroy") ||
 		       judge_is_release(j, ev->inst);
-	return ev->cm && !strcmp(what, "connect") && refused && !strcmp(ev->reason, refused);
+	if (!ev->cm || strcmp(what, "connect") || !*ev->reason)
+		return false;
+	/* A connect that was refused otherwise than was asked for says so itself. */
+	return !strcmp(in->outcome, "refused") || (refused && !strcmp(ev->reason, refused));
 }
 
 static bool unexpected(const struct judge *j, const struct m_event *ev)
