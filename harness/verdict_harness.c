@@ -32,6 +32,12 @@ void verdict_check_kernel(struct judge *j)
 	}
 }
 
+/* Before anything was asked of the device it can have done nothing wrong, however long a call took. */
+static enum severity of_a_case(const struct judge *j)
+{
+	return j->never_set_up ? SEVERITY_ERROR : SEVERITY_FAIL;
+}
+
 void verdict_check_residue(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->kept.n; i++) {
@@ -44,7 +50,8 @@ void verdict_check_residue(struct judge *j)
 			continue;
 		before = json_dumps(json_object_get(k->r, "before"), JSON_COMPACT | JSON_ENCODE_ANY);
 		after = json_dumps(json_object_get(k->r, "after"), JSON_COMPACT | JSON_ENCODE_ANY);
-		f = judge_find(j, SEVERITY_FAIL, "residue", k->inst, k->rec, what);
+		f = judge_find(j, what && !strcmp(what, "process") ? of_a_case(j) : SEVERITY_FAIL, "residue", k->inst, k->rec,
+			       what);
 		if (f) {
 			finding_set(f, f->expected, "%s as before the case: %s", what ? what : "things",
 				    before ? before : "nothing");
@@ -153,20 +160,23 @@ void verdict_check_hang(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->kept.n; i++) {
 		const struct m_kept *k = &j->m->kept.v[i];
-		const char *obj = json_str(k->r, "obj"), *verb = json_str(k->r, "verb");
+		const char *obj = json_str(k->r, "obj"), *verb = json_str(k->r, "verb"), *who = json_str(k->r, "text");
 		struct finding *f;
 		char waited[64];
 
 		if (strcmp(k->kind, "blocked") || block_was_meant(j, k))
 			continue;
-		f = judge_find(j, SEVERITY_FAIL, "hang", k->inst, k->rec, obj);
+		f = judge_find(j, of_a_case(j), "hang", k->inst, k->rec, obj);
 		if (!f)
 			return;
 		units_format_ns(json_u64(k->r, "waited_ns", 0), waited, sizeof(waited));
 		finding_set(f, f->expected, "%s to return", verb ? verb : "a call");
 		finding_set(f, f->seen, "blocked for %s", waited);
-		finding_set(f, f->text, "%s: %s blocked for %s and had not returned", obj ? obj : "?", verb ? verb : "a call",
-			    waited);
+		finding_set(f, f->text, "%s: %s blocked for %s and had not returned",
+			    obj   ? obj
+			    : who ? who
+				  : "harness",
+			    verb ? verb : "a call", waited);
 	}
 	for (size_t i = 0; i < j->m->insts.n; i++)
 		if (!strcmp(j->m->insts.v[i].outcome, "timeout") && strcmp(judge_do(j, i), "expect"))
@@ -314,7 +324,7 @@ static bool setup_failed(struct judge *j)
 
 		if (in->step != 0 || (strcmp(in->outcome, "error") && strcmp(in->outcome, "timeout")))
 			continue;
-		j->cut = true;
+		j->cut = j->never_set_up = true;
 		judge_say(j, SEVERITY_ERROR, "harness", i, in->end_rec, "", "the case could not be set up: %s",
 			  *in->text ? in->text : in->outcome);
 		return true;

@@ -32,6 +32,7 @@ struct judge {
 	bool crashed;      /* the guest is gone: what is missing is missing for that reason */
 	bool wire_gone;    /* so are its proofs */
 	bool cut;          /* the record is not whole: so is what it lacks */
+	bool never_set_up; /* no step has run: nothing that was seen is about the device */
 };
 
 /* A new finding; expected, seen and text are empty. NULL when memory is gone (the model's err says so). */
