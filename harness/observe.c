@@ -320,6 +320,7 @@ void model_free(struct model *m)
 		json_decref(m->kept.v[i].r);
 	for (size_t i = 0; i < m->bystander.n; i++)
 		json_decref(m->bystander.v[i].r);
+	free(m->clocks.v);
 	free(m->insts.v);
 	free(m->qps.v);
 	free(m->queues.v);

@@ -184,6 +184,13 @@ struct m_kept {
 	size_t inst, rec;
 };
 
+/* How far an agent's clock is ahead of the controller's. */
+struct m_clock {
+	const char *of;
+	int64_t offset_ns;
+	uint64_t bound_ns;
+};
+
 struct m_life {
 	unsigned life;
 	uint32_t accepted, posted; /* posted: highest sequence + 1 */
@@ -243,6 +250,7 @@ struct model {
 	int64_t hole_n;      /* the first whose number is not the one that was due; 0: none */
 	bool several_clocks; /* records of different clock domains: times compare within one only */
 	const char *clk;
+	VEC(struct m_clock) clocks;
 	VEC(struct m_inst) insts;
 	size_t inst; /* current */
 	VEC(struct m_qp) qps;

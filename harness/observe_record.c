@@ -65,14 +65,36 @@ static void on_hello(struct model *m, const struct m_record *r)
 		m->kernel = m_intern(m, kernel);
 }
 
+/* Measured again it may have drifted: as far it is not known. */
+static void clock_of(struct model *m, const char *of, int64_t offset_ns, uint64_t bound_ns)
+{
+	struct m_clock *c = NULL;
+
+	for (size_t i = 0; i < m->clocks.n; i++)
+		if (!strcmp(m->clocks.v[i].of, of))
+			c = &m->clocks.v[i];
+	if (c) {
+		uint64_t moved = (uint64_t)llabs(offset_ns - c->offset_ns);
+
+		c->bound_ns = (bound_ns > c->bound_ns ? bound_ns : c->bound_ns) + moved;
+		return;
+	}
+	c = M_PUSH(m, &m->clocks);
+	if (c)
+		*c = (struct m_clock){ m_intern(m, of), offset_ns, bound_ns };
+}
+
 static void on_clock(struct model *m, const struct m_record *r)
 {
+	const char *of = json_str(r->r, "of");
 	uint64_t late = json_u64(r->r, "late_max_ns", 0), bound = json_u64(r->r, "bound_ns", 0);
 
 	if (json_bool(r->r, "witness", false) && late > m->late_max_ns)
 		m->late_max_ns = late;
 	if (bound > m->clock_bound_ns)
 		m->clock_bound_ns = bound;
+	if (of && json_object_get(r->r, "offset_ns"))
+		clock_of(m, of, json_int(r->r, "offset_ns", 0), bound);
 }
 
 static void on_verb(struct model *m, const struct m_record *r)

@@ -93,6 +93,8 @@ static void settle(struct run *r, struct run_case *c, const json_t *verdict, con
 	json_decref(failed);
 	if (!c->result)
 		return;
+	if (json_object_get(verdict, "phase_times"))
+		json_object_set(c->result, "phase_times", json_object_get(verdict, "phase_times"));
 	if (c->again)
 		json_object_set_new(c->result, "again", json_string(c->again));
 	if (run_folder_result(&r->folder, c->result, &e))

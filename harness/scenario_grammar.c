@@ -340,10 +340,14 @@ static const struct gkey ledger_keys[] = {
 static const struct gmap ledger_map = { .what = "`ledger`", .keys = ledger_keys, .check = check_not_empty };
 
 static const struct gkey phase_keys[] = {
+	{ "symptom", G_COMPARE, G_TIME, .help = "from what broke it until the wire saw something of it" },
+	{ "error", G_COMPARE, G_TIME, .help = "from what broke it until the first completion that is no SUCCESS" },
 	{ "drained", G_COMPARE, G_TIME, .help = "from the beginning of the recovery until nothing was in flight" },
 	{ "told", G_COMPARE, G_TIME, .help = "until the peer knew" },
 	{ "rts", G_COMPARE, G_TIME, .help = "until both ends were in RTS again" },
+	{ "good", G_COMPARE, G_TIME, .help = "until the first SUCCESS after that" },
 	{ "verified", G_COMPARE, G_TIME, .help = "until traffic had gone both ways" },
+	{ "full", G_COMPARE, G_TIME, .help = "until traffic was at 90 % of the rate of one like it before" },
 	{ .name = NULL },
 };
 static const struct gmap phase_map = { .what = "`phase`", .keys = phase_keys, .check = check_not_empty };

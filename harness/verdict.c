@@ -396,6 +396,7 @@ static json_t *verdict_json(struct judge *j, json_t *packets)
 		      counters_json(j));
 	if (j->bystander)
 		json_object_set(v, "bystander", j->bystander);
+	verdict_add_phases(j, v);
 	delivered = verdict_delivered(j);
 	if (json_array_size(delivered))
 		json_object_set(v, "delivered", delivered);
@@ -443,6 +444,7 @@ static const struct {
 	{ "faults", verdict_check_faults, false },
 	{ "recover", verdict_check_recover, false },
 	{ "stale", verdict_check_stale, false },
+	{ "phases", verdict_check_phases, false },
 	{ "repeat", verdict_check_repeat, false },
 	{ "bystander", verdict_check_bystander, false },
 };

@@ -101,6 +101,9 @@ void verdict_check_trials(struct judge *j, size_t inst);
 void verdict_check_recover(struct judge *j);
 void verdict_check_complete(struct judge *j);
 void verdict_check_repeat(struct judge *j);
+void verdict_check_phases(struct judge *j);
+/* `phases` and `phase_times`, where something was to recover. */
+void verdict_add_phases(const struct judge *j, json_t *verdict);
 void verdict_check_stale(struct judge *j);
 
 /* verdict_first_pass.c: the case is one that only finds packets; those, in a stable order (new reference); what it may lack. */

@@ -26,4 +26,7 @@ char *report_failure(const json_t *run, const json_t *entry);
 /* "" where json_str gives NULL. */
 const char *report_str(const json_t *obj, const char *key);
 
+/* An entry of `phases` of a verdict in one line. Returns buf. */
+char *report_phases(const json_t *phases, char *buf, size_t size);
+
 #endif

@@ -19,6 +19,8 @@
 #define SEEN_WIDTH_MAX 72
 #define FINDINGS_MAX 12
 #define TEXT_MAX 2048
+#define PHASES_SHOWN 4 /* of one case */
+#define PHASED_MAX 8   /* cases of which all of them are shown */
 
 static const struct {
 	const char *verdict, *colour;
@@ -216,6 +218,21 @@ static void put_windows(FILE *out, const json_t *verdict)
 	}
 }
 
+static void put_phases(FILE *out, const json_t *verdict, const char *label)
+{
+	const json_t *phases = json_object_get(verdict, "phases"), *p;
+	char text[TEXT_MAX];
+	size_t i;
+
+	json_array_foreach(phases, i, p) {
+		if (i == PHASES_SHOWN) {
+			put_line(out, "", "and %zu more, in verdict.json", json_array_size(phases) - i);
+			return;
+		}
+		put_line(out, i ? "" : label, "%s", report_phases(p, text, sizeof(text)));
+	}
+}
+
 static void put_end(FILE *out, const json_t *qp)
 {
 	const json_t *attr = json_object_get(qp, "attr");
@@ -317,6 +334,7 @@ void report_text_failure(FILE *out, const json_t *plan, const json_t *verdict, c
 	put_findings(out, plan, verdict);
 	put_faults(out, verdict);
 	put_windows(out, verdict);
+	put_phases(out, verdict, "recovery");
 	put_ends(out, plan, verdict);
 	put_counters(out, verdict);
 	put_bystander(out, verdict);
@@ -357,6 +375,28 @@ static void put_table(FILE *out, const struct report_run *run, bool colour)
 	json_array_foreach(rows, i, row)
 		put_row(out, row, case_width, seen_width, colour);
 	json_decref(rows);
+}
+
+/* In a small run, of what passed as well; what did not has them with the rest that is said of it. */
+static void put_recoveries(FILE *out, const struct report_run *run)
+{
+	bool first = true;
+	json_t *entry;
+	size_t i;
+
+	if (json_array_size(run->cases) > PHASED_MAX)
+		return;
+	json_array_foreach(run->cases, i, entry) {
+		const json_t *verdict = json_object_get(entry, "verdict");
+		const char *name = report_str(verdict, "verdict");
+		char safe[TEXT_MAX];
+
+		if ((strcmp(name, "pass") && strcmp(name, "deviation")) || !json_array_size(json_object_get(verdict, "phases")))
+			continue;
+		fprintf(out, "%srecovery of %s\n", first ? "\n" : "", log_escape(report_str(entry, "case"), safe, sizeof(safe)));
+		put_phases(out, verdict, "");
+		first = false;
+	}
 }
 
 static void put_problems(FILE *out, const struct report_run *run, bool colour)
@@ -474,6 +514,7 @@ static int text_write(const struct report_run *run, FILE *out, bool colour, stru
 
 	put_head(out, run);
 	put_table(out, run, colour);
+	put_recoveries(out, run);
 	put_problems(out, run, colour);
 	put_deviations(out, run);
 	put_again(out, run);
