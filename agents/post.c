@@ -102,6 +102,8 @@ void post_record(struct agent *a, const struct queue *q, const struct post_resul
 		json_object_set_new(f, "first", json_hex(res->first));
 		json_object_set_new(f, "last", json_hex(res->last));
 	}
+	if (json_object_size(res->rkeys))
+		json_object_set(f, "rkeys", res->rkeys);
 	agent_record(a, res->t_first_ns, "post", q->name, q->life, f);
 }
 

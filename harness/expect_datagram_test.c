@@ -44,7 +44,35 @@ static void test_rows(void)
 	world_free(&w);
 }
 
+/* What completions say beside their status. */
+static void test_says(void)
+{
+#define TWO "{'n':2,'at':['p.b'],'recv_wc':{'seq':[{'any':['SUCCESS'],'min':2,'max':2}]},'says':"
+	static const struct {
+		const char *expectation;
+		enum expect_state state;
+	} said[] = {
+		{ TWO "{'bytes':104,'opcode':'RECV'}}", EXPECT_MET },
+		{ TWO "{'bytes':{'op':'>=','value':100}}}", EXPECT_MET },
+		{ TWO "{'bytes':64}}", EXPECT_BROKEN },
+		{ TWO "{'opcode':'RECV_RDMA_WITH_IMM'}}", EXPECT_BROKEN },
+		{ TWO "{'imm':0}}", EXPECT_BROKEN },             /* it says of none */
+		{ TWO "{'invalidated':'win'}}", EXPECT_BROKEN }, /* the same, and no such window was bound */
+	};
+	struct world w;
+
+	world_new(&w, NULL);
+	post(&w, "p.b.recv", "r", 0, 3, true);
+	begin(&w, 2);
+	message(&w, 0, "{'version':4}");
+	message(&w, 1, "{'version':4}");
+	for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++)
+		ROW_ASSERT(ask(&w, said[i].expectation, 0) == said[i].state, "%s", said[i].expectation);
+	world_free(&w);
+}
+
 static const struct test_case cases[] = {
+	{ "what a completion says beside its status", test_says },
 	{ "what stands in front of the newest message", test_rows },
 };
 

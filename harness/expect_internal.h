@@ -97,6 +97,7 @@ struct wc_pattern {
 	VEC(struct wc_elem) e;
 	bool all, none, open; /* open: some element has a range */
 	bool unknown;         /* a ref that no device has answered yet */
+	const json_t *says;   /* what each of them has to say beside its status; NULL: nothing */
 };
 
 /* The completions that it is held against: of one post, or of one queue. */
@@ -108,6 +109,7 @@ struct wc_group {
 	uint32_t units;
 	uint32_t accepted, awaited, discarded, retired;
 	uint32_t left; /* have no end yet, awaited or not */
+	size_t used;   /* set by wc_group_eval: so many of comps the pattern has taken */
 	uint64_t last_t;
 	const struct m_post *post; /* the first of a named post that was accepted; NULL for an end */
 };
@@ -117,6 +119,6 @@ int wc_pattern_read(const struct eval *v, const json_t *value, struct wc_pattern
 void wc_pattern_text(const struct wc_pattern *pt, struct text *t);
 void wc_group_text(const struct eval *v, const struct wc_group *g, struct text *t);
 /* How a group stands against a pattern; of: it is all of a post. Notes deviations, and takes when asked to. */
-enum expect_state wc_group_eval(struct eval *v, const struct wc_group *g, const struct wc_pattern *pt, bool of);
+enum expect_state wc_group_eval(struct eval *v, struct wc_group *g, const struct wc_pattern *pt, bool of);
 
 #endif

@@ -340,7 +340,7 @@ static bool never_comes(struct eval *v, const struct wc_group *g, const struct w
 	return false;
 }
 
-enum expect_state wc_group_eval(struct eval *v, const struct wc_group *g, const struct wc_pattern *pt, bool of)
+enum expect_state wc_group_eval(struct eval *v, struct wc_group *g, const struct wc_pattern *pt, bool of)
 {
 	struct fit fit = { .state = EXPECT_PENDING }, with;
 
@@ -371,6 +371,7 @@ enum expect_state wc_group_eval(struct eval *v, const struct wc_group *g, const 
 		expect_held(v, comp(v, g, fit.used - 1)->t_last);
 	if (v->take)
 		mark(v, g, pt, &fit);
+	g->used = fit.used;
 	free(fit.elem_of);
 	return fit.state;
 }

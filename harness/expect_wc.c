@@ -3,6 +3,7 @@
 #include "expect_internal.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "json.h"
 
@@ -122,15 +123,86 @@ static void group_of_end(struct eval *v, struct wc_group *g, const struct m_end 
 	g->retired = g->recv ? 0 : a.retired;
 }
 
+/* What a completion says of one thing; -1: nothing. */
+static int64_t said(const struct m_comp *c, const char *key)
+{
+	return !strcmp(key, "imm") ? c->imm : !strcmp(key, "bytes") ? c->bytes : c->invalidated;
+}
+
+/* The key that a window had last been bound with, else the value itself. */
+static bool says_this(const struct eval *v, const struct m_comp *c, const char *key, const json_t *want)
+{
+	if (!strcmp(key, "opcode"))
+		return !strcmp(c->opcode, json_string_value(want));
+	if (json_is_string(want))
+		return c->invalidated >= 0 && c->invalidated == json_int(v->m->mw_keys, json_string_value(want), -2);
+	return said(c, key) >= 0 && cmp_holds(v->m, want, said(c, key), NULL) == 1;
+}
+
+/* Does the profile have it that the device says something else, or nothing? */
+static bool says_excused(struct eval *v, const struct m_comp *c, const char *key)
+{
+	struct m_match what = { .qp = c->qp, .life = c->qp_life, .recv = c->recv, .says = key, .rec = c->rec };
+	char device[32];
+
+	snprintf(device, sizeof(device), "%lld", (long long)said(c, key));
+	return expect_excused(v, &what,
+			      !strcmp(key, "opcode") ? (*c->opcode ? c->opcode : "none")
+			      : said(c, key) < 0     ? "none"
+						     : device);
+}
+
+/* What each of the completions that the pattern took says beside its status; "seen" has what the first odd one says. */
+static bool says(struct eval *v, const struct wc_group *g, const json_t *want, struct text *seen)
+{
+	const char *key;
+	json_t *value;
+
+	for (size_t i = 0; i < g->used; i++)
+		json_object_foreach((json_t *)want, key, value) {
+			const struct m_comp *c = comp(v, g, i);
+
+			if (says_this(v, c, key, value) || says_excused(v, c, key))
+				continue;
+			if (!strcmp(key, "opcode"))
+				text_add(seen, " with opcode %s", *c->opcode ? c->opcode : "none");
+			else if (said(c, key) < 0)
+				text_add(seen, " without %s", key);
+			else
+				text_add(seen, " with %s %lld", key, (long long)said(c, key));
+			return false;
+		}
+	return true;
+}
+
+static void says_text(const struct eval *v, const json_t *want, struct text *t)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)want, key, value) {
+		text_add(t, " with %s ", key);
+		if (json_is_string(value))
+			text_add(t, "%s", json_string_value(value));
+		else
+			cmp_text(v->m, value, t);
+	}
+}
+
 static void add_group_result(struct eval *v, struct part *p, struct wc_group *g, const struct wc_pattern *pt, bool of, bool several)
 {
 	enum expect_state state = wc_group_eval(v, g, pt, of);
+	struct text odd = { .len = 0 };
 
 	if (p->seen.len)
 		text_add(&p->seen, "; ");
 	if (several)
 		text_add(&p->seen, "%s ", g->at);
 	wc_group_text(v, g, &p->seen);
+	if (state == EXPECT_MET && !says(v, g, pt->says, &odd)) {
+		text_add(&p->seen, "%s", odd.b);
+		state = EXPECT_BROKEN;
+	}
 	if (state != EXPECT_MET && !p->at)
 		p->at = g->at;
 	p->state = expect_worse(p->state, state);
@@ -246,7 +318,9 @@ static void eval_wc(struct eval *v, const json_t *x, bool recv, struct part *p)
 		free(pt.e.v);
 		return;
 	}
+	pt.says = json_object_get(x, "says");
 	wc_pattern_text(&pt, &p->expected);
+	says_text(v, pt.says, &p->expected);
 	if (of && is_traffic(v->m, of)) {
 		wc_of_traffic(v, of, recv, &pt, p);
 	} else if (of && recv == is_receive_post(v->m, of)) {

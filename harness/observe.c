@@ -327,6 +327,7 @@ void model_free(struct model *m)
 	free(m->posts.v);
 	free(m->comps.v);
 	json_decref(m->datagrams);
+	json_decref(m->mw_keys);
 	free(m->states.v);
 	free(m->events.v);
 	free(m->verbs.v);

@@ -89,9 +89,11 @@ struct m_comp {
 	bool late;      /* its life was over */
 	uint64_t t, t_last;
 	size_t inst, rec;
-	size_t taken;            /* 1 + instance of the expectation that took it; 0: none */
-	const json_t *deviation; /* profile entry by which it was taken */
-	const json_t *datagram;  /* its record, where it is of a message to a UD QP; else NULL */
+	size_t taken;                    /* 1 + instance of the expectation that took it; 0: none */
+	const json_t *deviation;         /* profile entry by which it was taken */
+	const json_t *datagram;          /* its record, where it is of a message to a UD QP; else NULL */
+	const char *opcode;              /* "" where it says none, as an error does */
+	int64_t bytes, imm, invalidated; /* -1: it does not say */
 };
 
 struct m_state {
@@ -258,6 +260,7 @@ struct model {
 	VEC(struct m_post) posts;
 	VEC(struct m_comp) comps;
 	json_t *datagrams; /* records of messages to UD QPs */
+	json_t *mw_keys;   /* {"win": the key of its newest bind} */
 	VEC(struct m_state) states;
 	VEC(struct m_event) events;
 	VEC(struct m_verb) verbs;
@@ -379,6 +382,7 @@ struct m_match {
 	const struct m_post *post;  /* NULL when unknown */
 	const struct m_state *move; /* of a modify, or NULL */
 	const char *attr;           /* of a queried attribute, or NULL */
+	const char *says;           /* of what a completion says beside its status, or NULL */
 	const json_t *match;        /* of packets that should have come, or NULL */
 	const json_t *step;         /* of the plan, where a verb's return is meant */
 	size_t rec;

@@ -258,6 +258,15 @@ static bool is_run(const json_t *r, uint64_t count)
 	return first >> 32 == last >> 32 && last >= first && last - first + 1 == count;
 }
 
+static void note_keys(struct model *m, json_t *keys)
+{
+	if (!keys)
+		return;
+	if (!m->mw_keys)
+		m->mw_keys = json_object();
+	json_object_update(m->mw_keys, keys);
+}
+
 void m_on_post(struct model *m, const struct m_record *r)
 {
 	const char *op = json_str(r->r, "op");
@@ -267,6 +276,7 @@ void m_on_post(struct model *m, const struct m_record *r)
 
 	if (!p)
 		return;
+	note_keys(m, json_object_get(r->r, "rkeys"));
 	*p = (struct m_post){ .as = m_intern(m, json_str(r->r, "as")),
 			      .op = m_intern(m, op),
 			      .by = m_intern(m, json_str(r->r, "by")),
@@ -370,6 +380,9 @@ void m_on_wc(struct model *m, const struct m_record *r)
 			    .cq = m_intern(m, json_str(r->r, "cq")),
 			    .traffic = m_intern(m, json_str(r->r, "traffic")),
 			    .seq = first.seq,
+			    .opcode = m_intern(m, opcode),
+			    .imm = json_int(r->r, "imm", -1),
+			    .invalidated = json_int(r->r, "invalidated", -1),
 			    .t = r->t,
 			    .t_last = json_u64(r->r, "t_last", r->t),
 			    .inst = r->inst,
@@ -377,6 +390,7 @@ void m_on_wc(struct model *m, const struct m_record *r)
 	uint64_t count = json_u64(r->r, "count", 1);
 	size_t named;
 
+	c.bytes = json_object_get(r->r, "bytes") && count ? json_int(r->r, "bytes", 0) / (int64_t)count : -1;
 	if (json_object_get(r->r, "grh")) {
 		if (!m->datagrams)
 			m->datagrams = json_array();

@@ -59,7 +59,7 @@ static const char *const arms[] = { "next", "solicited", NULL };
 static const char *const targets[] = { "beyond_window", NULL };
 static const char *const checks[] = { "unexpected", "ledger", "cause-first", "state", "payload", "time", NULL };
 
-#define VALUES 10
+#define VALUES 11
 /* Everything that narrows an entry. `spec`, `event`, `state` and `returns` (of a verb) are the value that the specification wants.
  */
 static const struct field when_fields[] = {
@@ -73,6 +73,7 @@ static const struct field when_fields[] = {
 	{ .key = "attr", .kind = VALUE_TEXT },                        /* of a queried one that is not as asked for: its name */
 	{ .key = "packets", .kind = VALUE_TEXT }, /* of packets that never come: what was asked of them, as in `with` */
 	{ .key = "completion_event", .kind = VALUE_ENUM, .values = completion_events }, /* that a `poll` waits for */
+	{ .key = "says", .kind = VALUE_TEXT }, /* what a completion should say beside its status: `imm`, `invalidated` */
 	{ .key = "queue", .kind = VALUE_ENUM, .values = sides },
 	{ .key = "at", .kind = VALUE_ENUM, .values = roles },
 	{ .key = "op", .kind = VALUE_NAMES, .names = &names_op },
@@ -268,7 +269,7 @@ static void check_own_words(struct reader *r, const struct ynode *n, const json_
 		complain(r, ynode_get(ynode_get(n, "when"), "attr"), NULL, "`%s` is no attribute of a QP", attr);
 	if (attr && (strtoll(device, &end, 0), *end || end == device))
 		complain(r, ynode_get(n, "device"), "the number that the device has", "`%s` is no number", device);
-	else if (!attr && strcmp(device, "none"))
+	else if (json_str(when, "packets") && strcmp(device, "none"))
 		complain(r, ynode_get(n, "device"), "none", "packets that do not come are `none`, not `%s`", device);
 }
 
@@ -290,7 +291,7 @@ static void check_entry(struct reader *r, const struct ynode *n, const json_t *e
 		values++;
 	}
 	if (values != 1) {
-		complain(r, n, "spec, event, state, returns, refused, recovery, payload, attr, packets or completion_event",
+		complain(r, n, "spec, event, state, returns, refused, recovery, payload, attr, packets, completion_event or says",
 			 "`when` names exactly one value that the specification wants, not %d", values);
 		return;
 	}

@@ -321,7 +321,7 @@ bool m_profile_applies(const struct model *m, const json_t *entry, const struct 
 	if (!q || !same(when, "spec", what->spec) || !same(when, "event", what->event) || !same(when, "state", what->state) ||
 	    !same(when, "returns", what->returns) || !same(when, "refused", what->refused) ||
 	    !same(when, "recovery", what->recovery) || !same(when, "payload", what->payload) || !same(when, "attr", what->attr) ||
-	    !packets_are(when, what->match) || !completion_event_is(m, what, when) ||
+	    !same(when, "says", what->says) || !packets_are(when, what->match) || !completion_event_is(m, what, when) ||
 	    !is(when, "link", json_bool(m->plan, "wire", false) ? "wire" : "direct"))
 		return false;
 	if (!is(when, "queue", what->recv ? "recv" : "send") || !is(when, "type", q->type) ||

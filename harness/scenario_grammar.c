@@ -326,6 +326,15 @@ static const struct gkey grh_keys[] = {
 };
 static const struct gmap grh_map = { .what = "`grh`", .keys = grh_keys, .check = check_not_empty };
 
+static const struct gkey says_keys[] = {
+	{ "imm", G_MEASURE, 0, .help = "the immediate data that came with it" },
+	{ "bytes", G_MEASURE, 0, .help = "the length that it names: of what came, or was read" },
+	{ "opcode", G_WORD, 0, .names = &names_wc_opcode, .help = "its opcode, `RECV_RDMA_WITH_IMM`" },
+	{ "invalidated", G_OBJECT, G_OBJ_MW, .help = "the window whose key was invalidated" },
+	{ .name = NULL },
+};
+static const struct gmap says_map = { .what = "`says`", .keys = says_keys, .check = check_not_empty };
+
 static const struct gkey ledger_keys[] = {
 	{ "in_flight", G_MEASURE, 0, .help = "requests without an end" },
 	{ "accepted", G_MEASURE, 0, .help = "taken by a post" },
@@ -358,6 +367,8 @@ static const struct gkey expect_keys[] = {
 	  .help = "a named post, traffic, fault or recovery" },
 	{ "wc", G_WC, 0, .names = &names_status, .help = "completions of sends, in order" },
 	{ "recv_wc", G_WC, 0, .names = &names_status, .help = "completions of receives, in order" },
+	{ "says", G_MAP, 0, .map = &says_map,
+	  .help = "beside `wc` or `recv_wc`: what each of these completions says, `{ imm: 7, bytes: 64 }`" },
 	{ "qp", G_WORD, 0, .names = &names_state, .help = "state" },
 	{ "attr", G_ATTRS, G_UNBOUNDED | G_EXPECTED, .help = "queried attributes" },
 	{ "event", G_EVENTS, 0, .names = &names_event, .help = "async events: all of them, in any order" },
