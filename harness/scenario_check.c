@@ -409,6 +409,8 @@ static void check_subjects(struct loader *l, const struct ynode *map, json_t *ou
 	want_with(l, map, out, "packets", "count");
 	want_with(l, map, out, "count", "packets");
 	want_with(l, map, out, "different", "packets");
+	if (!json_object_get(out, "recv_wc"))
+		want_with(l, map, out, "says", "wc");
 	want_with(l, map, out, "fault", "hits");
 	want_with(l, map, out, "during", "of");
 	not_with(l, map, out, "within", "for");
