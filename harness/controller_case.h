@@ -396,6 +396,7 @@ struct post {
 	bool out_of_reach;    /* when it was last looked for */
 	unsigned verified_at; /* how many had ended when it was verified */
 	unsigned asked_at;    /* and when it was asked for */
+	unsigned asked_succeeded;
 	int64_t process;      /* whose memory its bytes end up in: gone with it, whatever has its name later */
 };
 

@@ -194,7 +194,7 @@ static void payload_record(struct case_run *r, const struct post *p, const char 
 	unsigned total = p->accepted ? p->accepted : p->count;
 	json_t *rec = json_pack("{s:s,s:s,s:I,s:s,s:s,s:i,s:i,s:s,s:i}", "kind", "payload", "as", p->as, "tag", (json_int_t)p->tag,
 				"op", p->op, "at", at, "total", (int)total, "of_step", p->step, "obj", p->qp->name, "succeeded",
-				(int)p->succeeded);
+				(int)p->asked_succeeded);
 
 	for (size_t i = 0; reply && i < 4; i++)
 		json_object_set_new(rec, counts[i], json_integer(json_int(reply, counts[i], 0)));
@@ -210,6 +210,12 @@ static void payload_record(struct case_run *r, const struct post *p, const char 
 static unsigned ended(const struct post *p)
 {
 	return p->succeeded + p->failed;
+}
+
+static void look_begins(struct post *p)
+{
+	p->asked_at = ended(p);
+	p->asked_succeeded = p->succeeded;
 }
 
 static const struct ctl_agent *looked_at_by(struct case_run *r, const struct post *p)
@@ -242,14 +248,14 @@ static void conclude(struct case_run *r, struct post *p, const json_t *reply, co
 	if (why)
 		return;
 	p->verified = true;
-	p->verified_at = ended(p);
+	p->verified_at = p->asked_at;
 }
 
 void payload_verify(struct case_run *r, struct post *p)
 {
 	const struct ctl_agent *a = looked_at_by(r, p);
 	const char *agent = a ? a->name : "", *why = why_not(r, p);
-	unsigned before, looks = 0;
+	unsigned looks = 0;
 	json_t *reply = NULL;
 	struct error e = { "" };
 
@@ -259,11 +265,11 @@ void payload_verify(struct case_run *r, struct post *p)
 	do {
 		json_decref(reply);
 		reply = NULL;
-		before = ended(p);
+		look_begins(p);
 		if (!why &&
 		    (ask(r, agent, verify_request(p), 0, &reply, &e) < 0 || (p->atomic && check_answers(r, p, reply, &e) < 0)))
 			why = e.text;
-	} while (!why && ended(p) != before && ++looks < LOOKS_MAX);
+	} while (!why && ended(p) != p->asked_at && ++looks < LOOKS_MAX);
 	conclude(r, p, reply, why);
 	json_decref(reply);
 }
@@ -305,7 +311,7 @@ void payload_add(struct case_run *r, struct ops *ops, uint32_t tag)
 		op = ops_add(ops, looked_at_by(r, p)->name, verify_request(p));
 		if (op)
 			op->user = p;
-		p->asked_at = ended(p);
+		look_begins(p);
 	}
 }
 

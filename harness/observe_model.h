@@ -126,6 +126,7 @@ struct m_payload {
 	const char *as, *op, *at, *obj, *indices; /* obj: the QP that posted */
 	int64_t tag, of_step;
 	unsigned total, intact, absent, partial, stale, torn, twice;
+	unsigned succeeded; /* when the look began; UINT_MAX: not on record */
 	uint64_t t;
 	size_t inst, rec;
 };

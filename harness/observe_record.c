@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <limits.h>
+
 #include "json.h"
 #include "observe_model.h"
 
@@ -307,6 +309,7 @@ static void on_payload(struct model *m, const struct m_record *r)
 		.stale = (unsigned)json_int(r->r, "stale", 0),
 		.torn = (unsigned)json_int(r->r, "torn", 0),
 		.twice = (unsigned)json_int(r->r, "twice", 0),
+		.succeeded = (unsigned)json_int(r->r, "succeeded", UINT_MAX),
 		.t = r->t,
 		.inst = r->inst,
 		.rec = r->rec,

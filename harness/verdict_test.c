@@ -74,6 +74,8 @@ static const struct row {
 	    "expected wc: every one RETRY_EXC_ERR, seen SUCCESS" } },
 	{ "psn-says-success-and-absent", "fail", { "SUCCESS for `ghost`, but nothing of it there at p.b" } },
 	{ "payload-looked-at-before-its-completion", "pass", { "" } },
+	{ "payload-looked-at-while-it-completed", "pass", { "" } },
+	{ "payload-looked-at-and-not-there", "fail", { "SUCCESS for `ghost`, but nothing of it there at p.b" } },
 	{ "psn-false-success-in-profile", "deviation", { "the profile's false-success" } },
 	{ "psn-false-success-unseen",
 	  "fail",

@@ -285,6 +285,27 @@ static void false_success(struct judge *j, const struct m_payload *r, const stru
 		    judge_qp(j, c->qp), r->as, what, r->at, r->intact, r->absent, r->partial, r->stale, r->total);
 }
 
+/* It was on record, among so many of its queue's that had succeeded, when the look began: what came while it was looked for may
+ * have landed behind the look. */
+static bool ended_before(const struct judge *j, const struct m_payload *r, const struct m_comp *c)
+{
+	const struct m_post *p = NULL;
+	unsigned earlier = 0;
+
+	for (size_t i = 0; i < j->m->posts.n && !p; i++) {
+		const struct m_post *q = &j->m->posts.v[i];
+
+		if (q->queue == c->queue && q->life == c->life && c->seq >= q->first && c->seq - q->first < q->accepted)
+			p = q;
+	}
+	for (size_t i = 0; p && i < j->m->comps.n; i++) {
+		const struct m_comp *o = &j->m->comps.v[i];
+
+		earlier += o->queue == c->queue && o->life == c->life && o->success && o->seq >= p->first && o->seq < c->seq;
+	}
+	return c->rec <= r->rec && earlier < r->succeeded;
+}
+
 static void payload(struct judge *j, const struct m_payload *r)
 {
 	size_t n = strlen(r->indices);
@@ -302,8 +323,7 @@ static void payload(struct judge *j, const struct m_payload *r)
 		if (letter == 'i' || (i >= n && r->intact))
 			continue;
 		c = comp_of_message(j, r, i);
-		/* What was looked at before the completion came shows nothing about it. */
-		if (!c || !c->success || c->rec > r->rec || c->qp == M_NONE || strcmp(j->m->qps.v[c->qp].type, "RC"))
+		if (!c || !c->success || !ended_before(j, r, c) || c->qp == M_NONE || strcmp(j->m->qps.v[c->qp].type, "RC"))
 			continue;
 		false_success(j, r, c, letter);
 		return;
