@@ -407,6 +407,7 @@ int agent_lets_go(struct case_run *r, const char *name, struct error *e)
 {
 	int rc = ask(r, name, json_pack("{s:s}", "op", "release"), RELEASE_NS, NULL, e);
 
+	payload_lost(r, name);
 	ctl_objects_lost(r, name);
 	return rc;
 }

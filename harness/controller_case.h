@@ -405,6 +405,8 @@ void posts_note(struct case_run *r, const json_t *rec); /* post and wc records *
 void posts_free(struct case_run *r);
 /* The process that can look at what it has posted; 0 for none. */
 int64_t payload_process(struct case_run *r, const struct post *p);
+/* What lies in an agent's memory so far can be looked at no more: it has given that up. */
+void payload_lost(struct case_run *r, const char *agent);
 /* Verifies one post now; a payload record. */
 void payload_verify(struct case_run *r, struct post *p);
 /* Verifies what had completions and was not verified since: before anything overwrites. tag 0: all. */

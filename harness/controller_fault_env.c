@@ -13,7 +13,6 @@
 
 #define KILL_NS (2 * NSEC_PER_SEC)
 #define GID_NS (5 * NSEC_PER_SEC)
-#define RELEASE_NS (10 * NSEC_PER_SEC)
 #define REMOVE_NS (20 * NSEC_PER_SEC)
 #define LOOK_NS (2 * NSEC_PER_MSEC)
 
@@ -317,8 +316,7 @@ static int give_up(struct case_run *r, const struct lab_device *device, struct e
 
 		if (!a->name[0] || a->lab_device != device || agent_unreachable(a))
 			continue;
-		got = ask(r, a->name, json_pack("{s:s}", "op", "release"), RELEASE_NS, NULL, &one);
-		ctl_objects_lost(r, a->name);
+		got = agent_lets_go(r, a->name, &one);
 		if (got < 0 && !rc)
 			rc = error_set(e, got, "agent %s does not let go of %s: %s", a->name, device->rdma, one.text);
 	}

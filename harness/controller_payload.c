@@ -238,7 +238,17 @@ static const char *why_not(struct case_run *r, const struct post *p)
 	const struct ctl_agent *a = looked_at_by(r, p);
 	const char *why = agent_unreachable(a);
 
-	return why || payload_process(r, p) == p->process ? why : "gone with its process";
+	return why || payload_process(r, p) == p->process ? why : "gone with its process or device";
+}
+
+void payload_lost(struct case_run *r, const char *agent)
+{
+	for (struct post *p = r->posts; p; p = p->next) {
+		const struct ctl_agent *a = looked_at_by(r, p);
+
+		if (a && strcmp(a->name, agent) == 0)
+			p->process = -1;
+	}
 }
 
 static void conclude(struct case_run *r, struct post *p, const json_t *reply, const char *why)
