@@ -397,7 +397,7 @@ struct post {
 	unsigned verified_at; /* how many had ended when it was verified */
 	unsigned asked_at;    /* and when it was asked for */
 	unsigned asked_succeeded;
-	int64_t process;      /* whose memory its bytes end up in: gone with it, whatever has its name later */
+	int64_t process; /* whose memory its bytes end up in: gone with it, whatever has its name later */
 };
 
 void posts_add(struct case_run *r, struct post *p);     /* p is the case's */
