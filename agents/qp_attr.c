@@ -44,14 +44,15 @@ static int set_state(struct ibv_qp_attr *attr, const json_t *v, struct error *e)
 	return 0;
 }
 
+#define NO_MTU 255
 static int set_mtu(struct ibv_qp_attr *attr, const json_t *v, struct error *e)
 {
 	int mtu = mtu_to_enum((int64_t)json_integer_value(v));
 
-	if (!mtu)
-		return error_set(e, -EINVAL, "path_mtu: %lld is none of 256, 512, 1024, 2048, 4096",
-				 (long long)json_integer_value(v));
-	attr->path_mtu = (enum ibv_mtu)mtu;
+	if (!json_is_integer(v))
+		return error_set(e, -EINVAL, "path_mtu: not an integer");
+	/* A length that has no IBV_MTU_ is for the device to refuse: it is given as one that is none either. */
+	attr->path_mtu = (enum ibv_mtu)(mtu ? mtu : NO_MTU);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../harness/attr.h"
 #include "../harness/json.h"
 #include "../harness/test.h"
 
@@ -76,6 +77,25 @@ static void test_parse(void)
 	json_decref(set);
 }
 
+/* What the device is to refuse has to get there. */
+static void test_no_mtu(void)
+{
+	static const int lengths[] = { 0, 1, 3, 17, 1500, 4097, 65536 };
+
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		json_t *set = json_pack("{s:i}", "path_mtu", lengths[i]);
+		struct qp_defaults d = { 1, 0 };
+		struct ibv_qp_attr attr;
+		struct error e = { "" };
+		int given = 0;
+
+		CU_ASSERT_EQUAL(qp_attr_parse(set, &d, &attr, &given, &e), 0);
+		CU_ASSERT_EQUAL(given, IBV_QP_PATH_MTU);
+		ROW_ASSERT(!mtu_from_enum((int)attr.path_mtu), "%d", lengths[i]);
+		json_decref(set);
+	}
+}
+
 static void test_refused(void)
 {
 	static const struct {
@@ -83,7 +103,7 @@ static void test_refused(void)
 	} rows[] = {
 		{ "{\"colour\":1}", "unknown attribute \"colour\"" },
 		{ "{\"timeout\":\"14\"}", "timeout: not an integer" },
-		{ "{\"path_mtu\":1500}", "path_mtu: 1500 is none of 256, 512, 1024, 2048, 4096" },
+		{ "{\"path_mtu\":\"1024\"}", "path_mtu: not an integer" },
 		{ "{\"dest_gid\":\"10.0.0.2\"}", "dest_gid: \"10.0.0.2\" is no GID" },
 		{ "{\"dest_gid\":7}", "dest_gid: \"\" is no GID" },
 		{ "{\"access\":[\"REMOTE\"]}", "access: unknown flag \"REMOTE\"" },
@@ -145,8 +165,12 @@ static void test_queried(void)
 }
 
 static const struct test_case cases[] = {
-	{ "masks", test_masks },           { "parse", test_parse },     { "refused", test_refused },
-	{ "mask names", test_mask_names }, { "queried", test_queried },
+	{ "masks", test_masks },
+	{ "parse", test_parse },
+	{ "a path MTU that is none goes to the device", test_no_mtu },
+	{ "refused", test_refused },
+	{ "mask names", test_mask_names },
+	{ "queried", test_queried },
 };
 
 TEST_MAIN("qp_attr", cases)
