@@ -71,9 +71,33 @@ static void test_says(void)
 	world_free(&w);
 }
 
+/* What the profile says of an attribute of the path holds of the header that it makes. */
+static void test_profile(void)
+{
+	static const char entry[] =
+		"[{'id':'route','provider':'rxe','kernel':{},'seen':['6.1.0-57-amd64'],'when':{'attr':'hop_limit'},"
+		"'device':'64'}]";
+	struct world w;
+
+	world_new(&w, entry);
+	post(&w, "p.b.recv", "r", 0, 1, true);
+	begin(&w, 2);
+	message(&w, 0, "{'version':4,'hop_limit':64,'traffic_class':0}");
+	CU_ASSERT(ask(&w, "{'n':2,'at':['p.b'],'grh':{'hop_limit':9}}", 0) == EXPECT_MET);
+	CU_ASSERT(ask(&w, "{'n':2,'at':['p.b'],'grh':{'hop_limit':9,'traffic_class':8}}", 0) == EXPECT_PENDING);
+	world_free(&w);
+	world_new(&w, entry);
+	post(&w, "p.b.recv", "r", 0, 1, true);
+	begin(&w, 2);
+	message(&w, 0, "{'version':4,'hop_limit':63,'traffic_class':0}");
+	CU_ASSERT(ask(&w, "{'n':2,'at':['p.b'],'grh':{'hop_limit':9}}", 0) == EXPECT_PENDING);
+	world_free(&w);
+}
+
 static const struct test_case cases[] = {
 	{ "what a completion says beside its status", test_says },
 	{ "what stands in front of the newest message", test_rows },
+	{ "a field that the profile has otherwise", test_profile },
 };
 
 TEST_MAIN("expect_datagram", cases)
