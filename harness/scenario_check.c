@@ -58,6 +58,7 @@ void check_connect(struct loader *l, const struct ynode *map, void *out)
 	not_with(l, map, out, "upto", "refused");
 	if (by && !strcmp(by, "cm") && json_object_get(out, "upto"))
 		complain(l, key_of(map, "upto"), NULL, "`upto` is of `by: verbs`: the CM connects, or it does not");
+	fit_connect(l, map, out);
 }
 
 void check_objects(struct loader *l, const struct ynode *map, void *out)
@@ -136,6 +137,11 @@ void check_post(struct loader *l, const struct ynode *map, void *out)
 		complain(l, key_of(map, NULL), NULL, "a step `post` wants `op:` (the operation)");
 	else
 		fit_post(l, map, out);
+}
+
+void check_post_recv(struct loader *l, const struct ynode *map, void *out)
+{
+	fit_post_recv(l, map, out);
 }
 
 /* Rounds of the innermost repeat below; never more than one above the bound. */

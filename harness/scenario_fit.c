@@ -194,8 +194,8 @@ static void fit_mask(struct loader *l, const struct ynode *where, const json_t *
 		while (end_walk_next(&w)) {
 			if (type_takes(file_qp_type(l, w.pair, w.agent), mask))
 				continue;
-			complain(l, where, "`returns: EINVAL` says that it is to be refused", "no move of a QP of type %s takes `%s`",
-				 type_of(l, &w), where->text);
+			complain(l, where, "`returns: EINVAL` says that it is to be refused",
+				 "no move of a QP of type %s takes `%s`", type_of(l, &w), where->text);
 			return;
 		}
 	}
@@ -235,6 +235,66 @@ void fit_group(struct loader *l, const struct ynode *map, const json_t *out)
 	if (has_to_succeed(out) && find_type(l, json_object_get(out, "at"), IBV_QPT_UD, false, &w))
 		complain(l, ynode_get(map, "at"), "`qp: { type: UD }`, or `returns: EINVAL`",
 			 "only UD QPs join groups: that of `%s` is %s", w.agent, type_of(l, &w));
+}
+
+/* The SRQ that this end of a pair receives from, or NULL. */
+static const char *srq_of(struct loader *l, const struct end_walk *of)
+{
+	const char *name;
+	json_t *srq, *end;
+	size_t i;
+
+	json_object_foreach(json_object_get(l->doc, "srq"), name, srq)
+		json_array_foreach(json_object_get(srq, "used_by"), i, end) {
+			struct end_walk w;
+
+			end_walk_begin(&w, l, json_string_value(end));
+			while (end_walk_next(&w))
+				if (w.pair == of->pair && !strcmp(w.agent, of->agent) && json_has(srq, "at", w.agent))
+					return name;
+		}
+	return NULL;
+}
+
+void fit_post_recv(struct loader *l, const struct ynode *map, const json_t *out)
+{
+	char hint[GRAMMAR_MAX_NAME + 16];
+	size_t i;
+	json_t *end;
+
+	json_array_foreach(json_object_get(out, "at"), i, end) {
+		struct end_walk w;
+
+		end_walk_begin(&w, l, json_string_value(end));
+		while (end_walk_next(&w)) {
+			const char *srq = srq_of(l, &w);
+
+			if (!srq)
+				continue;
+			snprintf(hint, sizeof(hint), "`at: srq.%s`", srq);
+			complain(l, ynode_get(map, "at"), hint, "`%s` has no receive queue of its own", json_string_value(end));
+			return;
+		}
+	}
+}
+
+void fit_connect(struct loader *l, const struct ynode *map, const json_t *out)
+{
+	const json_t *pairs = json_object_get(out, "pair");
+	struct end_walk w;
+
+	if (!json_has(out, "by", "cm"))
+		return;
+	end_walk_begin(&w, l, "*");
+	while (end_walk_next(&w)) {
+		if (pairs && !json_array_has(pairs, json_object_iter_key(w.iter)) && !json_array_has(pairs, "*"))
+			continue;
+		if (file_qp_type(l, w.pair, w.agent) != IBV_QPT_UD)
+			continue;
+		complain(l, ynode_get(map, "by"), "`by: verbs`", "rdma_cm connects QPs of type RC and UC, `%s.%s` is UD",
+			 json_object_iter_key(w.iter), w.agent);
+		return;
+	}
 }
 
 static void fit_path(struct loader *l, const struct ynode *map, const char *path, const struct end_walk *w)

@@ -200,7 +200,7 @@ static const struct gkey modify_keys[] = {
 
 #define POST_BODY                                                                                                                  \
 	{ "size", G_SIZE, 0, .max = MAX_SIZE, .help = "bytes per message; default 64" },                                           \
-		{ "count", G_NUMBER, 0, .max = MAX_COUNT, .help = "so many requests; default 1" },                                 \
+		{ "count", G_NUMBER, 0, .min = 1, .max = MAX_COUNT, .help = "so many requests; default 1" },                       \
 		{ "to", G_PLACE, 0, .help = "the MR or MW of the peer to write to or read from, `pool + 4096`" },                  \
 		{ "sge", G_NUMBER, 0, .max = MAX_COUNT, .help = "segments that the message is cut into; default 1" },              \
 		{ "rkey", G_WORD, 0, .words = wrongs, .help = "`wrong`, or `old`: that of the MR's former life" },                 \
@@ -249,7 +249,7 @@ static const struct gmap recv_member_map = { .what = "a member of `chain`", .key
 static const struct gkey post_recv_keys[] = {
 	{ "at", G_ENDS, G_REQUIRED | G_THINGS, .help = "the ends that post, or `srq.NAME`" },
 	{ "size", G_SIZE, 0, .max = MAX_SIZE, .help = "bytes per receive; default the longest message of the file" },
-	{ "count", G_NUMBER, 0, .max = MAX_COUNT, .help = "so many receives; default 1" },
+	{ "count", G_NUMBER, 0, .min = 1, .max = MAX_COUNT, .help = "so many receives; default 1" },
 	{ "sge", G_NUMBER, 0, .max = MAX_COUNT, .help = "segments; default 1" },
 	{ "lkey", G_WORD, 0, .words = wrongs, .help = "`wrong` or `old`" },
 	{ "chain", G_CHAIN, 0, .map = &recv_member_map, .help = "true: one list; or its members" },
@@ -457,7 +457,11 @@ const struct gstep grammar_steps[] = {
 	  { "`post`", post_keys, verb_keys, check_post },
 	  .label = G_OF_POST,
 	  .help = "sends, writes, reads, atomics" },
-	{ "post_recv", GSTEP_MAP, { "`post_recv`", post_recv_keys, verb_keys, NULL }, .label = G_OF_RECV, .help = "receives" },
+	{ "post_recv",
+	  GSTEP_MAP,
+	  { "`post_recv`", post_recv_keys, verb_keys, check_post_recv },
+	  .label = G_OF_RECV,
+	  .help = "receives" },
 	{ "poll",
 	  GSTEP_MAP,
 	  { "`poll`", poll_keys, step_keys, check_poll },

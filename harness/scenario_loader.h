@@ -212,6 +212,7 @@ void check_connect(struct loader *l, const struct ynode *map, void *out);
 void check_objects(struct loader *l, const struct ynode *map, void *out);
 void check_modify(struct loader *l, const struct ynode *map, void *out);
 void check_post(struct loader *l, const struct ynode *map, void *out);
+void check_post_recv(struct loader *l, const struct ynode *map, void *out);
 void check_ah(struct loader *l, const struct ynode *map, void *out);
 void check_attach(struct loader *l, const struct ynode *map, void *out);
 void check_poll(struct loader *l, const struct ynode *map, void *out);
@@ -223,6 +224,8 @@ void check_expect(struct loader *l, const struct ynode *map, void *out);
 void check_allow(struct loader *l, const struct ynode *map, void *out);
 /* scenario_fit.c: what each part is right for itself and does not fit another: the type of a QP, the agent of an object. */
 void fit_post(struct loader *l, const struct ynode *map, const json_t *out);
+void fit_connect(struct loader *l, const struct ynode *map, const json_t *out);
+void fit_post_recv(struct loader *l, const struct ynode *map, const json_t *out);
 void fit_modify(struct loader *l, const struct ynode *map, const json_t *out);
 void fit_group(struct loader *l, const struct ynode *map, const json_t *out);
 void fit_recover(struct loader *l, const struct ynode *map, const json_t *out);
