@@ -35,6 +35,7 @@ enum key {
 	KEY_SELECT,
 	KEY_REQUIRE,
 	KEY_FAIL_FAST,
+	KEY_UNTIL_FAIL,
 	KEY_OUT,
 	KEY_LAUNCH,
 	KEY_PROVIDER,
@@ -66,6 +67,8 @@ static const struct argp_option options[] = {
 	{ "seed", KEY_SEED, "N", 0, "choose PSNs and payload (default: a new one each run)", 2 },
 	{ "repeat", KEY_REPEAT, "N", 0, "run each case N times", 2 },
 	{ "fail-fast", KEY_FAIL_FAST, NULL, 0, "stop after the first case that does not pass", 2 },
+	{ "until-fail", KEY_UNTIL_FAIL, NULL, 0,
+	  "run each case again and again (--repeat times, else 1000) until one does not pass", 2 },
 	{ NULL, 0, NULL, 0, "How it is judged and told:", 3 },
 	{ "strict", KEY_STRICT, NULL, 0, "documented deviations of the device are failures", 3 },
 	{ "require", KEY_REQUIRE, "CAP", 0,
@@ -80,6 +83,8 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
+#define UNTIL_FAIL_TIMES 1000
+
 struct input {
 	struct run_options o;
 	const char **paths, **set, **select, **require;
@@ -87,7 +92,7 @@ struct input {
 	wordexp_t launch;
 	json_t *command;
 	char *repeat, *rdma_core;
-	bool seed_given, launch_given;
+	bool seed_given, launch_given, until_fail;
 	const char *failed_run;
 	json_t *earlier; /* its run.json */
 	char **failed;
@@ -246,6 +251,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_DEADLINE:
 		o->deadline_ns = run_time(state, arg);
 		break;
+	case KEY_UNTIL_FAIL:
+		in->until_fail = true;
+		/* fallthrough */
 	case KEY_FAIL_FAST:
 		o->fail_fast = true;
 		break;
@@ -280,6 +288,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (in->failed_run)
 			take_earlier(state, in);
+		if (!o->repeat)
+			o->repeat = in->until_fail ? UNTIL_FAIL_TIMES : 1;
 		if (!o->n_paths)
 			argp_error(state, "which scenarios? A file or a folder is wanted");
 		if ((o->kernel || o->modules) && o->lab[0] == 'r')
@@ -366,7 +376,7 @@ int cmd_run(int argc, char **argv)
 		       "below "
 		       "runs/.",
 	};
-	struct input in = { .o = { .lab = "auto", .accel = "auto", .out = "runs", .repeat = 1, .provider = "rxe" } };
+	struct input in = { .o = { .lab = "auto", .accel = "auto", .out = "runs", .provider = "rxe" } };
 	const char *launch = NULL;
 	int status;
 

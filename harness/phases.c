@@ -50,7 +50,7 @@ static void later(struct phase_time *have, struct phase_time t)
 static bool is_about(const struct look *l, const char *pair)
 {
 	for (size_t i = 0; i < l->n_pairs; i++)
-		if (!strcmp(l->pair[i], pair))
+		if (l->pair[i] && !strcmp(l->pair[i], pair))
 			return true;
 	return false;
 }

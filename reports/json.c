@@ -2,7 +2,8 @@
 /*
  * report.json, schema 1: {"schema":1,"run":{run.json without `cases`},"counts":{pass deviation fail inconclusive skip error passed
  * failed total},"cases":[{"case","title","file","refs","verdict","headline","seen","duration_ns","skip","repeat", and findings
- * windows faults deviations stale ledger counters of verdict.json}]}. Keys are only ever added within a schema.
+ * windows faults deviations stale ledger counters phases of verdict.json}],"repeats":[what report_repeats() gives, where cases were
+ * repeated]}. Keys are only ever added within a schema.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,8 +14,8 @@
 
 static json_t *case_json(const struct report_run *run, const json_t *entry)
 {
-	static const char *const of_verdict[] = { "verdict", "headline",   "seen",  "findings", "windows",
-						  "faults",  "deviations", "stale", "ledger",   "counters" };
+	static const char *const of_verdict[] = { "verdict",    "headline", "seen",   "findings", "windows", "faults",
+						  "deviations", "stale",    "ledger", "counters", "phases" };
 	static const char *const of_plan[] = { "title", "file", "refs", "tags", "sweep", "skip" };
 	const json_t *plan = json_object_get(entry, "plan"), *verdict = json_object_get(entry, "verdict");
 	const char *id = report_str(entry, "case");
@@ -39,6 +40,7 @@ static int json_write(const struct report_run *run, FILE *out, bool colour, stru
 {
 	struct report_counts c = report_count(run);
 	json_t *cases = json_array(), *head = json_deep_copy(run->run), *all, *entry;
+	json_t *repeats = report_repeats(run);
 	size_t i;
 	int rc = 0;
 
@@ -50,6 +52,9 @@ static int json_write(const struct report_run *run, FILE *out, bool colour, stru
 			"pass", (int)c.pass, "deviation", (int)c.deviation, "fail", (int)c.fail, "inconclusive",
 			(int)c.inconclusive, "skip", (int)c.skip, "error", (int)c.error, "passed", (int)report_passed(&c), "failed",
 			(int)report_failed(&c), "total", (int)json_array_size(run->cases));
+	if (all && json_array_size(repeats))
+		json_object_set(all, "repeats", repeats);
+	json_decref(repeats);
 	if (!all || json_dumpf(all, out, JSON_INDENT(2) | JSON_SORT_KEYS) || fputc('\n', out) == EOF)
 		rc = error_set(e, -EIO, "report.json: cannot write");
 	json_decref(all);

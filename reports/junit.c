@@ -88,6 +88,24 @@ static void put_properties(struct xml *x, const json_t *run)
 	xml_end(x);
 }
 
+static void put_repeats(struct xml *x, const struct report_run *run)
+{
+	json_t *repeats = report_repeats(run), *repeat, *spread;
+	char verdicts[256];
+	const char *phase;
+	size_t i;
+
+	json_array_foreach(repeats, i, repeat) {
+		xml_textf(x, "%s: %s: %s\n", report_str(repeat, "case"), json_bool(repeat, "flaky", false) ? "flaky" : "repeated",
+			  report_verdicts(repeat, verdicts, sizeof(verdicts)));
+		json_object_foreach(json_object_get(repeat, "phases"), phase, spread)
+			xml_textf(x, "%s: %s: min %lld ns, median %lld ns, p99 %lld ns\n", report_str(repeat, "case"), phase,
+				  (long long)json_int(spread, "min_ns", 0), (long long)json_int(spread, "median_ns", 0),
+				  (long long)json_int(spread, "p99_ns", 0));
+	}
+	json_decref(repeats);
+}
+
 static void put_deviations(struct xml *x, const struct report_run *run)
 {
 	size_t i, k;
@@ -103,6 +121,7 @@ static void put_deviations(struct xml *x, const struct report_run *run)
 		if (*why)
 			xml_textf(x, "%s: ran again: %s\n", report_str(entry, "case"), why);
 	}
+	put_repeats(x, run);
 	xml_end(x);
 }
 

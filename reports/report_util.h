@@ -4,6 +4,7 @@
 #define QD_REPORT_UTIL_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,16 @@ char *report_repeat(const json_t *run, const char *id, char *buf, size_t size);
 char *report_failure(const json_t *run, const json_t *entry);
 /* "" where json_str gives NULL. */
 const char *report_str(const json_t *obj, const char *key);
+
+/* How much of an id is the case's own, without the ~rN of a repetition. */
+size_t report_base_length(const char *id);
+/* False where the run ended before it. */
+bool report_ran(const json_t *entry);
+/* [{"case","repeat","ran","flaky","verdicts":{"pass":18,"fail":2},"duration":{spread},"phases":{"error":{spread}}}] of what was
+ * repeated, in the order of the run (report_repeat.c); spreads as phases.h has them. New reference. */
+json_t *report_repeats(const struct report_run *run);
+/* "18 pass, 2 fail". Returns buf. */
+char *report_verdicts(const json_t *repeat, char *buf, size_t size);
 
 /* An entry of `phases` of a verdict in one line. Returns buf. */
 char *report_phases(const json_t *phases, char *buf, size_t size);

@@ -12,6 +12,7 @@
 #include "../harness/units.h"
 #include "report.h"
 #include "report_util.h"
+#include "text_repeat.h"
 
 #define CASE_WIDTH 40
 #define CASE_WIDTH_MAX 80
@@ -361,15 +362,21 @@ static int column(int width, const char *text, int max)
 static void put_table(FILE *out, const struct report_run *run, bool colour)
 {
 	int case_width = 8, seen_width = 13;
-	json_t *rows = json_array(), *row, *entry;
+	json_t *rows = json_array(), *folded = json_object(), *row, *entry;
 	size_t i;
 
 	json_array_foreach(run->cases, i, entry) {
 		row = row_of(entry);
+		if (!text_repeat_fold(folded, entry, row))
+			json_array_append(rows, row);
+		json_decref(row);
+	}
+	json_decref(folded);
+	json_array_foreach(rows, i, row) {
+		text_repeat_name(row);
 		case_width = column(case_width, report_str(row, "case"), CASE_WIDTH_MAX);
 		if (json_int(row, "duration_ns", 0))
 			seen_width = column(seen_width, seen_of(row), SEEN_WIDTH_MAX);
-		json_array_append_new(rows, row);
 	}
 	fprintf(out, "%-13s %-*s  %-*s  %8s\n", "verdict", case_width, "scenario", seen_width, "what was seen", "time");
 	json_array_foreach(rows, i, row)
@@ -515,6 +522,7 @@ static int text_write(const struct report_run *run, FILE *out, bool colour, stru
 	put_head(out, run);
 	put_table(out, run, colour);
 	put_recoveries(out, run);
+	text_repeats(out, run);
 	put_problems(out, run, colour);
 	put_deviations(out, run);
 	put_again(out, run);
