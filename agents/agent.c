@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "../harness/file_line.h"
 #include "../harness/json.h"
 #include "../harness/log.h"
+#include "../harness/rdma_core.h"
 #include "../harness/record.h"
 #include "../harness/units.h"
 #include "cm.h"
@@ -27,7 +29,8 @@
 
 static int send_hello(struct agent *a)
 {
-	char boot_id[64], clk[160];
+	char boot_id[64], clk[160], core[64];
+	Dl_info library;
 	json_t *hello;
 	int rc;
 
@@ -40,6 +43,8 @@ static int send_hello(struct agent *a)
 		return -ENOMEM;
 	if (cm_is_there())
 		json_array_append_new(json_object_get(json_object_get(hello, "hello"), "caps"), json_string("cm"));
+	if (dladdr((void *)ibv_get_device_list, &library) && rdma_core_version(library.dli_fname, core, sizeof(core)))
+		json_object_set_new(json_object_get(hello, "hello"), "rdma_core", json_string(core));
 	rc = line_send(a->line, hello);
 	json_decref(hello);
 	return rc;

@@ -20,6 +20,7 @@
 #include "line.h"
 #include "log.h"
 #include "proc.h"
+#include "rdma_core.h"
 #include "units.h"
 
 #define LEAVE_NS (3 * NSEC_PER_SEC)
@@ -46,24 +47,15 @@ struct lanes {
 /* Where a libibverbs of one's own may lie below its prefix. */
 static const char *const lib_dirs[] = { "lib/x86_64-linux-gnu", "lib64", "lib" };
 
-/* "libibverbs.so.1.14.44.0" is the library of rdma-core 44.0. */
 static void library_version(const char *prefix, char *buf, size_t size)
 {
+	char path[PATH_MAX];
+
 	snprintf(buf, size, "unknown");
 	for (size_t i = 0; i < sizeof lib_dirs / sizeof lib_dirs[0]; i++) {
-		char path[PATH_MAX], *dot;
-
 		snprintf(path, sizeof path, "%s/%s/libibverbs.so.1", prefix, lib_dirs[i]);
-		char *real = realpath(path, NULL);
-
-		dot = real ? strstr(real, ".so.1.") : NULL;
-		dot = dot ? strchr(dot + 6, '.') : NULL;
-		if (dot) {
-			snprintf(buf, size, "%s", dot + 1);
-			free(real);
+		if (rdma_core_version(path, buf, size))
 			return;
-		}
-		free(real);
 	}
 }
 

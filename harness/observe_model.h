@@ -246,12 +246,13 @@ struct model {
 	size_t n_recs;
 	uint64_t first_t, last_t, late_max_ns, clock_bound_ns;
 	const char *kernel;
-	bool ended;          /* the controller's last word was there */
-	unsigned odd;        /* records that contradict themselves; what they say was not used */
-	json_t *touching;    /* names of the rules that packets were touched by */
-	int64_t last_n;      /* number of the newest record */
-	int64_t hole_n;      /* the first whose number is not the one that was due; 0: none */
-	bool several_clocks; /* records of different clock domains: times compare within one only */
+	const char *rdma_core; /* of the agents, NULL where they do not know it */
+	bool ended;            /* the controller's last word was there */
+	unsigned odd;          /* records that contradict themselves; what they say was not used */
+	json_t *touching;      /* names of the rules that packets were touched by */
+	int64_t last_n;        /* number of the newest record */
+	int64_t hole_n;        /* the first whose number is not the one that was due; 0: none */
+	bool several_clocks;   /* records of different clock domains: times compare within one only */
 	const char *clk;
 	VEC(struct m_clock) clocks;
 	VEC(struct m_inst) insts;

@@ -65,6 +65,8 @@ static void on_hello(struct model *m, const struct m_record *r)
 
 	if (kernel)
 		m->kernel = m_intern(m, kernel);
+	if (json_str(r->r, "rdma_core"))
+		m->rdma_core = m_intern(m, json_str(r->r, "rdma_core"));
 }
 
 /* Measured again it may have drifted: as far it is not known. */

@@ -56,6 +56,8 @@ static const char *const payloads[] = { "intact", "absent", "partial", "stale", 
 static const char *const completion_events[] = { "comes", "none", NULL };
 static const char *const links[] = { "direct", "wire", NULL };
 static const char *const arms[] = { "next", "solicited", NULL };
+static const char *const data[] = { "inline_segments", NULL };
+static const char *const apis[] = { "classic", "extended", NULL };
 static const char *const targets[] = { "beyond_window", NULL };
 static const char *const checks[] = { "unexpected", "ledger", "cause-first", "state", "payload", "time", NULL };
 
@@ -89,6 +91,8 @@ static const struct field when_fields[] = {
 	{ .key = "set", .kind = VALUE_TEXTS },  /* attributes that a modify was given, all of them; as `with` */
 	{ .key = "lkey", .kind = VALUE_ENUM, .values = wrong_keys },
 	{ .key = "rkey", .kind = VALUE_ENUM, .values = wrong_keys },
+	{ .key = "data", .kind = VALUE_ENUM, .values = data },  /* of a request: where it lies */
+	{ .key = "api", .kind = VALUE_ENUM, .values = apis },   /* of the QP */
 	{ .key = "to", .kind = VALUE_ENUM, .values = targets }, /* where in the peer's memory the access was */
 	{ .key = "retry_cnt", .kind = VALUE_INT },
 	{ .key = "rnr_retry", .kind = VALUE_INT },
@@ -110,6 +114,7 @@ static const struct field entry_fields[] = {
 	{ .key = "id", .kind = VALUE_TEXT, .required = true },
 	{ .key = "provider", .kind = VALUE_TEXT, .required = true },
 	{ .key = "kernel", .kind = VALUE_MAP, .sub = kernel_fields },
+	{ .key = "rdma_core", .kind = VALUE_MAP, .sub = kernel_fields },
 	{ .key = "seen", .kind = VALUE_TEXTS, .required = true },
 	{ .key = "when", .kind = VALUE_MAP, .sub = when_fields, .required = true },
 	{ .key = "device", .kind = VALUE_TEXT, .required = true },
@@ -500,14 +505,22 @@ static uint64_t version_of(const char *text)
 	return (uint64_t)part[0] << 40 | (uint64_t)part[1] << 20 | part[2];
 }
 
+static bool in_range(const json_t *range, const char *version)
+{
+	const char *from = json_str(range, "from"), *before = json_str(range, "before");
+	uint64_t have = version_of(version);
+
+	return (!from || have >= version_of(from)) && (!before || have < version_of(before));
+}
+
 bool profile_entry_in_range(const struct profile *p, const json_t *entry)
 {
-	const json_t *range = json_object_get(entry, "kernel");
-	const char *from = json_str(range, "from"), *before = json_str(range, "before");
-	uint64_t kernel;
+	return p->kernel && *p->kernel && in_range(json_object_get(entry, "kernel"), p->kernel);
+}
 
-	if (!p->kernel || !*p->kernel)
-		return false;
-	kernel = version_of(p->kernel);
-	return (!from || kernel >= version_of(from)) && (!before || kernel < version_of(before));
+bool profile_entry_of_library(const json_t *entry, const char *rdma_core)
+{
+	const json_t *range = json_object_get(entry, "rdma_core");
+
+	return !range || (rdma_core && in_range(range, rdma_core));
 }

@@ -3,9 +3,9 @@
  * Documented deviations of a provider from the specification: scenarios/profiles/<provider>.yaml.
  * An entry excuses one value by one other value, and only where a run has `seen` it.
  *
- * Fields of an entry: id, provider, kernel {from, before}, seen [kernel releases], when {spec, queue, event, at, op, detection, ...
- * (profile.c: when_fields)}, device (a status, `none`, or an event), waives [cause-first ...], source, note. Unknown keys are
- * refused.
+ * Fields of an entry: id, provider, kernel {from, before}, rdma_core {from, before} (what the library does), seen [kernel
+ * releases], when {spec, queue, event, at, op, detection, ... (profile.c: when_fields)}, device (a status, `none`, or an event),
+ * waives [cause-first ...], source, note. Unknown keys are refused.
  */
 #ifndef QD_PROFILE_H
 #define QD_PROFILE_H
@@ -29,5 +29,7 @@ void profile_release(struct profile *p);
 bool profile_entry_seen(const struct profile *p, const json_t *entry);
 /* The kernel is inside the entry's range. */
 bool profile_entry_in_range(const struct profile *p, const json_t *entry);
+/* It speaks of no library, or of this one ("44.0"; NULL: not known). */
+bool profile_entry_of_library(const json_t *entry, const char *rdma_core);
 
 #endif

@@ -233,6 +233,8 @@ static bool request_is(const struct model *m, const struct m_post *p, const json
 
 	if (json_array_size(ops) && !json_array_has(ops, p->op))
 		return false;
+	if (json_str(when, "data") && !(json_bool(step, "inline", false) && json_int(step, "sge", 1) > 1))
+		return false;
 	if (!is(when, "lkey", json_str(step, "lkey")) || !is(when, "rkey", json_str(step, "rkey")) || !posted_in(m, p, when))
 		return false;
 	return is(when, "to", beyond_window(m, step) ? "beyond_window" : NULL);
@@ -241,7 +243,7 @@ static bool request_is(const struct model *m, const struct m_post *p, const json
 /* What is judged is a request's, or else follows from one that an end of the pair has posted in this life. */
 static bool request_fits(const struct model *m, const struct m_match *what, const json_t *when)
 {
-	static const char *const keys[] = { "op", "lkey", "rkey", "to", "posted_in" };
+	static const char *const keys[] = { "op", "lkey", "rkey", "to", "posted_in", "data" };
 	const struct m_qp *q = &m->qps.v[what->qp];
 	size_t peer = m_qp_find(m, q->peer, strlen(q->peer));
 	bool asked = false;
@@ -318,11 +320,14 @@ bool m_profile_applies(const struct model *m, const json_t *entry, const struct 
 	const json_t *when = json_object_get(entry, "when");
 	const struct m_qp *q = what->qp != M_NONE ? &m->qps.v[what->qp] : NULL;
 
-	if (!q || !same(when, "spec", what->spec) || !same(when, "event", what->event) || !same(when, "state", what->state) ||
-	    !same(when, "returns", what->returns) || !same(when, "refused", what->refused) ||
-	    !same(when, "recovery", what->recovery) || !same(when, "payload", what->payload) || !same(when, "attr", what->attr) ||
-	    !same(when, "says", what->says) || !packets_are(when, what->match) || !completion_event_is(m, what, when) ||
+	if (!q || !profile_entry_of_library(entry, m->rdma_core) || !same(when, "spec", what->spec) ||
+	    !same(when, "event", what->event) || !same(when, "state", what->state) || !same(when, "returns", what->returns) ||
+	    !same(when, "refused", what->refused) || !same(when, "recovery", what->recovery) ||
+	    !same(when, "payload", what->payload) || !same(when, "attr", what->attr) || !same(when, "says", what->says) ||
+	    !packets_are(when, what->match) || !completion_event_is(m, what, when) ||
 	    !is(when, "link", json_bool(m->plan, "wire", false) ? "wire" : "direct"))
+		return false;
+	if (!is(when, "api", json_str(q->plan, "api") ? json_str(q->plan, "api") : "classic"))
 		return false;
 	if (!is(when, "queue", what->recv ? "recv" : "send") || !is(when, "type", q->type) ||
 	    !is(when, "at", role_of(m, what->qp, what->life ? what->life : q->life)))

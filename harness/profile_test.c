@@ -165,6 +165,25 @@ static void test_ranges(void)
 	}
 }
 
+static void test_libraries(void)
+{
+	static const struct {
+		const char *version;
+		bool of;
+	} rows[] = {
+		{ "44.0", true }, { "44.1", true }, { "43.9", false }, { "45.0", false }, { "unknown", false }, { NULL, false }
+	};
+	json_t *none = json_object(), *entry = json_pack("{s:{s:s,s:s}}", "rdma_core", "from", "v44", "before", "v45");
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		ROW_ASSERT(profile_entry_of_library(entry, rows[i].version) == rows[i].of, "%s",
+			   rows[i].version ? rows[i].version : "-");
+		ROW_ASSERT(profile_entry_of_library(none, rows[i].version), "an entry of the kernel alone");
+	}
+	json_decref(none);
+	json_decref(entry);
+}
+
 static void own_entry(const struct profile *p, const json_t *entry)
 {
 	const json_t *release;
@@ -218,6 +237,7 @@ static void test_missing_file(void)
 }
 
 static const struct test_case cases[] = {
+	{ "what the library does", test_libraries },
 	{ "mistakes are refused", test_mistakes },
 	{ "a good one", test_good },
 	{ "releases that count as seen", test_releases },

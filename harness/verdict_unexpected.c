@@ -257,13 +257,30 @@ static const struct m_comp *comp_of_message(const struct judge *j, const struct 
 	return NULL;
 }
 
+/* The completion's own deviation, or an entry about what lies there, where it says that the rule does not hold. */
+static const json_t *success_excused(const struct judge *j, const struct m_payload *r, const struct m_comp *c, char letter)
+{
+	const char *device = letter == 'a' ? "absent" : letter == 'p' ? "partial" : "stale";
+	struct m_match what = { .qp = c->qp, .life = c->qp_life, .payload = "intact", .rec = r->rec };
+	const json_t *entry;
+	bool seen = false;
+
+	if (c->deviation && m_profile_waives(c->deviation, "payload"))
+		return c->deviation;
+	for (size_t i = 0; i < j->m->posts.n; i++)
+		if (!strcmp(j->m->posts.v[i].as, r->as) && j->m->posts.v[i].rec <= r->rec)
+			what.post = &j->m->posts.v[i];
+	entry = m_profile_excuse(j->m, &what, device, &seen);
+	return entry && seen && m_profile_waives(entry, "payload") ? entry : NULL;
+}
+
 static void false_success(struct judge *j, const struct m_payload *r, const struct m_comp *c, char letter)
 {
 	static const struct {
 		char letter;
 		const char *name;
 	} kinds[] = { { 'a', "nothing of it there" }, { 'p', "a part of it there" }, { 's', "something else in its place" } };
-	const json_t *entry = c->deviation && m_profile_waives(c->deviation, "payload") ? c->deviation : NULL;
+	const json_t *entry = success_excused(j, r, c, letter);
 	const char *what = "not intact";
 	struct finding *f;
 
