@@ -10,7 +10,7 @@
 #define U32_MAX 0xffffffffLL
 
 const struct attr attr_table[] = {
-	{ "type", ATTR_CREATE, 0, 0, 0, IBV_QPT_RC, "", "RC, UC, UD or XRC" },
+	{ "type", ATTR_CREATE, 0, 0, 0, IBV_QPT_RC, "", "RC, UC, UD, or XRC, XRC_SEND, XRC_RECV" },
 	{ "signal_all", ATTR_CREATE, 0, 0, 1, 0, "", "every send gives a completion, asked for or not" },
 	{ "max_send_wr", ATTR_CAP, 0, 0, U32_MAX, 64, "requests", "depth of the send queue" },
 	{ "max_recv_wr", ATTR_CAP, 0, 0, U32_MAX, 64, "requests", "depth of the receive queue" },

@@ -103,6 +103,8 @@ static const struct name qp_type_rows[] = {
 	{ "UC", IBV_QPT_UC, "unreliable connection" },
 	{ "UD", IBV_QPT_UD, "unreliable datagram" },
 	{ "XRC", IBV_QPT_XRC_SEND, "extended reliable connection" },
+	{ "XRC_SEND", IBV_QPT_XRC_SEND, "the end of one that sends" },
+	{ "XRC_RECV", IBV_QPT_XRC_RECV, "the end of one that receives, by SRQs alone" },
 };
 const struct name_table names_qp_type = TABLE("QP type", qp_type_rows);
 

@@ -34,7 +34,9 @@ static void every_name_is_found_again(void)
 			const struct name *row = &tables[t]->rows[i];
 
 			ROW_ASSERT(name_find(tables[t], row->text) == row, "%s %s", tables[t]->what, row->text);
-			ROW_ASSERT(!strcmp(name_of(tables[t], row->value), row->text), "%s %s", tables[t]->what, row->text);
+			/* `XRC` stands for both ends, and is made as the one that sends. */
+			ROW_ASSERT(!strcmp(name_of(tables[t], row->value), strcmp(row->text, "XRC_SEND") ? row->text : "XRC"),
+				   "%s %s", tables[t]->what, row->text);
 			ROW_ASSERT(row->help && row->help[0], "%s %s has no help", tables[t]->what, row->text);
 		}
 		CU_ASSERT_PTR_NULL(name_find(tables[t], "NO_SUCH_NAME"));

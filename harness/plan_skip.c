@@ -153,7 +153,7 @@ static void skip_objects(struct planner *p)
 			need(p, "uc", NULL);
 		else if (!strcmp(type, "UD"))
 			need(p, "ud", NULL);
-		else if (!strcmp(type, "XRC") && !made_to_be_refused(p, qp))
+		else if (!strncmp(type, "XRC", 3) && !made_to_be_refused(p, qp))
 			need(p, "xrc", NULL);
 	}
 	if (json_array_size(p->srqs))

@@ -244,7 +244,7 @@ static bool all_read(const struct planner *p, const json_t *pairs)
 
 	json_array_foreach(p->qps, i, qp)
 		if (json_array_has(pairs, json_str(qp, "pair")) && strcmp(json_str(qp, "type"), "RC") &&
-		    strcmp(json_str(qp, "type"), "XRC"))
+		    strncmp(json_str(qp, "type"), "XRC", 3))
 			return false;
 	return true;
 }

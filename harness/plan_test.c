@@ -216,6 +216,7 @@ static const struct skip_row {
 	  "moon_phase" },
 	{ "\"qp\":{\"type\":\"UD\"}", "{\"do\":\"connect\",\"line\":1}", NULL },
 	{ "\"qp\":{\"type\":\"XRC\"}", "{\"do\":\"connect\",\"line\":1}", "XRC" },
+	{ "\"qp\":{\"a\":{\"type\":\"XRC_SEND\"},\"b\":{\"type\":\"XRC_RECV\"}}", "{\"do\":\"connect\",\"line\":1}", "XRC" },
 	{ "\"qp\":{\"type\":\"XRC\"}", "{\"do\":\"create\",\"line\":1,\"qp\":[\"a\"],\"returns\":[\"EOPNOTSUPP\"]}", NULL },
 	{ "\"qp\":{\"type\":\"XRC\"}", "{\"do\":\"create\",\"line\":1,\"qp\":[\"a\"]}", "XRC" },
 	{ "\"qp\":{\"type\":\"UC\"}", "{\"do\":\"connect\",\"line\":1}", NULL },
