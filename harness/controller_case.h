@@ -276,6 +276,7 @@ void ctl_objects_lost(struct case_run *r, const char *agent);
 int value_resolve(struct case_run *r, const json_t *value, int64_t def, int64_t *ret, struct error *e);
 /* The value of an attribute of this end: what a recover set, else the plan's. Borrowed, may be NULL. */
 const json_t *qp_attr(const struct object *qp, const char *name);
+const json_t *qp_cap(const struct object *qp, const char *name); /* the same of what is fixed at its creation */
 
 /* ---- requests in bundles (controller_ops.c) ---- */
 

@@ -122,7 +122,7 @@ static json_t *create_qp(struct case_run *r, struct ops *ops, const struct objec
 	json_object_foreach(json_object_get(qp->plan, "cap"), key, value) {
 		int64_t n;
 
-		if (value_resolve(r, value, 0, &n, NULL) == 0)
+		if (value_resolve(r, qp_cap(qp, key), 0, &n, NULL) == 0)
 			json_object_set_new(cap, key, json_integer(n));
 	}
 	json_object_set_new(req, "cap", cap);
@@ -361,7 +361,7 @@ void link_receives(struct case_run *r, struct ops *ops, struct object *qp, const
 	}
 	if (qp->receives_posted)
 		return;
-	if (value_resolve(r, json_object_get(json_object_get(qp->plan, "cap"), "max_recv_wr"), 0, &count, NULL) || count <= 0)
+	if (value_resolve(r, qp_cap(qp, "max_recv_wr"), 0, &count, NULL) || count <= 0)
 		return;
 	qp->receives_posted = true;
 	depth = count;

@@ -139,6 +139,13 @@ const json_t *qp_attr(const struct object *qp, const char *name)
 	return v ? v : json_object_get(json_object_get(qp->plan, "attr"), name);
 }
 
+const json_t *qp_cap(const struct object *qp, const char *name)
+{
+	const json_t *v = json_object_get(qp->override_attr, name);
+
+	return v ? v : json_object_get(json_object_get(qp->plan, "cap"), name);
+}
+
 /* The object that a reference's left part names: an object, an agent with one QP, or a queue's QP. */
 static struct object *ref_object(struct case_run *r, const char *name, size_t len)
 {

@@ -164,9 +164,30 @@ static json_t *pd_of(struct planner *p, const json_t *given, const json_t *used_
 	return json_sprintf("%s.pd", json_str(given, "at"));
 }
 
-static int64_t wr_count(const json_t *qp, const char *queue)
+/* What a recovery makes of it in a new life, where that is more. */
+static int64_t most_in_a_new_life(const json_t *steps, const json_t *qp, const char *cap, int64_t most)
 {
-	return json_int(json_object_get(qp, "cap"), strcmp(queue, "send") ? "max_recv_wr" : "max_send_wr", 0);
+	const json_t *step;
+	size_t i;
+
+	json_array_foreach(steps, i, step) {
+		const json_t *block = json_object_get(step, "qp"), *own = json_object_get(block, json_str(qp, "agent"));
+		int64_t n = json_int(block, cap, 0), own_n = json_int(own, cap, 0);
+
+		most = most_in_a_new_life(json_object_get(step, "steps"), qp, cap, most);
+		if (strcmp(json_str(step, "do"), "recover"))
+			continue;
+		most = n > most ? n : most;
+		most = own_n > most ? own_n : most;
+	}
+	return most;
+}
+
+static int64_t wr_count(const struct planner *p, const json_t *qp, const char *queue)
+{
+	const char *cap = strcmp(queue, "send") ? "max_recv_wr" : "max_send_wr";
+
+	return most_in_a_new_life(json_object_get(p->doc, "steps"), qp, cap, json_int(json_object_get(qp, "cap"), cap, 0));
 }
 
 /* Twice what was asked for: a device may round queues up to the next power of two, and they may be filled. */
@@ -205,7 +226,7 @@ static int add_named_cq(struct planner *p, const char *name, const json_t *given
 				break;
 			}
 			json_object_set_new(qp, sides[s].key, json_string(name));
-			requests += wr_count(qp, sides[s].queue);
+			requests += wr_count(p, qp, sides[s].queue);
 		}
 	}
 	json_decref(used_by);
@@ -226,7 +247,7 @@ static void add_own_cq(struct planner *p, json_t *qp, const char *key, const cha
 	if (json_object_get(qp, key))
 		return;
 	snprintf(name, sizeof(name), "%s.%s", json_str(qp, "name"), suffix);
-	json_array_append_new(p->cqs, cq_new(name, json_str(qp, "agent"), cq_depth(wr_count(qp, queue)), "auto"));
+	json_array_append_new(p->cqs, cq_new(name, json_str(qp, "agent"), cq_depth(wr_count(p, qp, queue)), "auto"));
 	json_object_set_new(qp, key, json_string(name));
 }
 
@@ -438,7 +459,7 @@ int plan_memory(struct planner *p)
 
 		add_mr(p, qp, "qp", "tx", room_of(p, qp, "tx"), false);
 		if (!json_str(qp, "srq"))
-			add_mr(p, qp, "qp", "rx", receive_bytes(wr_count(qp, "recv"), p->msg_bytes + head_bytes(qp)), false);
+			add_mr(p, qp, "qp", "rx", receive_bytes(wr_count(p, qp, "recv"), p->msg_bytes + head_bytes(qp)), false);
 		add_mr(p, qp, "qp", "mem", room_of(p, qp, "mem"), true);
 		if (quarter)
 			add_mr(p, qp, "qp", "trf", 4 * quarter, true);

@@ -306,6 +306,27 @@ static void fit_path(struct loader *l, const struct ynode *map, const char *path
 			 "`sq` leads out of SQE, a state that QPs of type %s do not have", type_of(l, w));
 }
 
+/* What is fixed when a QP is created changes with a new one alone. */
+static void fit_new_qp(struct loader *l, const struct ynode *map, const json_t *block, const char *path)
+{
+	static const char *const same_qp[] = { "reset", "sq", "sqd" };
+	const char *key;
+	json_t *value;
+	bool same = false;
+
+	for (size_t i = 0; i < sizeof(same_qp) / sizeof(same_qp[0]); i++)
+		same |= !strcmp(path, same_qp[i]);
+	json_object_foreach((json_t *)block, key, value) {
+		const struct attr *a = attr_find(key);
+
+		if (json_is_object(value) && !json_object_get(value, "ref"))
+			fit_new_qp(l, ynode_get(map, key), value, path);
+		else if (same && a && a->kind != ATTR_MODIFY)
+			complain(l, key_of(map, key), "`path: recreate`",
+				 "`%s` is fixed when a QP is created, and `%s` keeps the QP", key, path);
+	}
+}
+
 void fit_recover(struct loader *l, const struct ynode *map, const json_t *out)
 {
 	const char *path = json_str(out, "path");
@@ -316,6 +337,7 @@ void fit_recover(struct loader *l, const struct ynode *map, const json_t *out)
 
 	l->cm |= !strcmp(path, "cm");
 	fit_block(l, ynode_get(map, "qp"));
+	fit_new_qp(l, ynode_get(map, "qp"), json_object_get(out, "qp"), path);
 	if (!pairs) {
 		end_walk_begin(&w, l, "*");
 		if (end_walk_next(&w))

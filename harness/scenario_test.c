@@ -238,6 +238,8 @@ static const struct {
 	  "f:4:40: error: 0.. is out of range for `transmission`" },
 	{ "steps:\n  - fault: { wire: { match: { from: a@1 }, action: drop } }\n",
 	  "f:4:37: error: `a@1`: an earlier life cannot act any more" },
+	{ "steps:\n  - recover: { path: reset, qp: { b: { max_recv_wr: 64 } } }\n",
+	  "f:4:40: error: `max_recv_wr` is fixed when a QP is created, and `reset` keeps the QP" },
 	{ "steps:\n  - expect: { at: a, qp: RTS, says: { imm: 1 } }\n", "f:4:31: error: `says` wants `wc` beside it" },
 	{ "steps:\n  - expect: { packets: { class: ack } }\n", "f:4:15: error: `packets` wants `count` beside it" },
 	{ "steps:\n  - fault: { stale_peer: { at: a, use: never } }\n", "f:4:40: error: no earlier step is named `never`" },
