@@ -21,6 +21,7 @@ static const struct command {
 	{ "run", cmd_run, "run scenarios and judge them" },
 	{ "check", cmd_check, "check scenario files, without a lab" },
 	{ "plan", cmd_plan, "print what a scenario becomes: its plan as JSON" },
+	{ "predict", cmd_predict, "say when the errors that a scenario expects must come" },
 	{ "judge", cmd_judge, "judge a case or a run again, from its files" },
 	{ "report", cmd_report, "print the report of a run: text, json, junit" },
 	{ "coverage", cmd_coverage, "what the scenarios assert, and what none does" },

@@ -60,5 +60,10 @@ struct window {
  * `silent` is retry_cnt x T. What is given is the specification's: measured lateness and a profile's timer granularity are
  * added by the caller. Sources: IBTA C9-140 to C9-143, 9.7.5.2.8. */
 struct window plan_window(enum detection d, const json_t *attr, const json_t *peer_attr, bool seen_start);
+/* What a profile's `timing` makes of it: the grid that the provider's timers are on, the least that they can do, and that it has a
+ * scheme of its own. How many waits the window is made of; 0: none. */
+unsigned plan_window_timing(struct window *w, enum detection d, const json_t *attr, const json_t *peer_attr, const json_t *timing);
+/* How a device finds out what it tells by this status, where no fault says otherwise. */
+enum detection plan_detection(const char *status);
 
 #endif

@@ -126,6 +126,7 @@ static const struct field entry_fields[] = {
 static const struct field timing_fields[] = {
 	{ .key = "granularity", .kind = VALUE_DURATION },
 	{ .key = "ack_floor", .kind = VALUE_DURATION },
+	{ .key = "ack_adaptive", .kind = VALUE_DURATION },
 	{ .key = "rnr_floor", .kind = VALUE_DURATION },
 	{ .key = "source", .kind = VALUE_TEXT },
 	{ .key = NULL },

@@ -537,6 +537,7 @@ static int finish(struct run *r, FILE *out, int status)
 static int run_prepared(struct run *r, FILE *out)
 {
 	struct error e = { "" };
+	char budget[32];
 	int rc, status;
 
 	rc = loop_open(r, &e);
@@ -549,6 +550,8 @@ static int run_prepared(struct run *r, FILE *out)
 		return EXIT_ERROR;
 	}
 	progress_init(&r->progress, stderr, isatty(STDERR_FILENO), r->o->quiet, r->cases.n);
+	progress_note(&r->progress, "%zu case%s, at most %s if each took all the time that it has", r->cases.n,
+		      r->cases.n == 1 ? "" : "s", units_format_ns(run_cases_budget(&r->cases), budget, sizeof(budget)));
 	if (r->queue.n)
 		rc = run_choose_executor(r->o, &r->executor, &e);
 	if (!rc && r->queue.n)

@@ -58,6 +58,8 @@ bool run_in_shard(const char *case_id, unsigned shard, unsigned shards);
 /* Each case n times, ~r1 ~r2 ... */
 int run_cases_repeat(struct run_cases *list, unsigned n);
 int run_cases_plan(struct run_cases *list, const struct plan_options *o, struct error *e);
+/* The sum of what the cases that will run may take, one after the other. */
+uint64_t run_cases_budget(const struct run_cases *list);
 int run_case_plan(struct run_case *c, const struct plan_options *o, struct error *e);
 /* Whether a glob of the list could match a case that follows from this first pass (run_follow.c). */
 bool run_follow_possible(const struct run_cases *list, const struct scenario_case *pass);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json.h"
+
 static int load_path(const char *path, struct run_cases *list, struct diag *d, struct error *e)
 {
 	struct scenario_path *found = NULL;
@@ -207,6 +209,16 @@ int run_cases_repeat(struct run_cases *list, unsigned n)
 		if (!many[i].dir)
 			return -ENOMEM;
 	return 0;
+}
+
+uint64_t run_cases_budget(const struct run_cases *list)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (!json_str(list->cases[i].plan, "skip"))
+			ns += json_u64(list->cases[i].plan, "budget_ns", 0);
+	return ns;
 }
 
 int run_case_plan(struct run_case *c, const struct plan_options *o, struct error *e)

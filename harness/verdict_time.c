@@ -25,19 +25,10 @@ const json_t *judge_attr_at(const struct judge *j, size_t qp, size_t rec)
 	return qp == M_NONE ? NULL : m_attr_at(j->m, qp, rec);
 }
 
-static enum detection detection_by_status(const char *status)
-{
-	if (!strcmp(status, "RETRY_EXC_ERR"))
-		return DETECTION_SILENT;
-	if (!strcmp(status, "RNR_RETRY_EXC_ERR"))
-		return DETECTION_RNR;
-	return strncmp(status, "REM_", 4) ? DETECTION_LOCAL : DETECTION_NAK;
-}
-
 /* An active fault says how the device finds out, where that agrees with the status that came. */
 static void find_detection(const struct judge *j, struct timing *t)
 {
-	t->detection = detection_by_status(t->c->status);
+	t->detection = plan_detection(t->c->status);
 	for (size_t i = j->m->faults.n; i-- > 0;) {
 		const struct m_fault *f = &j->m->faults.v[i];
 
@@ -144,28 +135,12 @@ static uint64_t above(uint64_t floor_ns, uint64_t ns)
 	return floor_ns > ns ? floor_ns - ns : 0;
 }
 
-/* What the provider's profile says of its timers: the grid they are on, and the least they can do. */
+/* The provider's own timers; and for each wait, this machine may have been late. */
 static void apply_profile(const struct judge *j, struct timing *t)
 {
-	const json_t *timing = j->profile ? j->profile->timing : NULL;
-	uint64_t grid = json_u64(timing, "granularity", 0), slack, wait;
-	unsigned turns;
+	unsigned waits = plan_window_timing(&t->w, t->detection, t->attr, t->peer_attr, j->profile ? j->profile->timing : NULL);
 
-	if (t->detection == DETECTION_RNR) {
-		turns = (unsigned)json_int(t->attr, "rnr_retry", 0);
-		wait = above(json_u64(timing, "rnr_floor", 0), timer_rnr_ns((unsigned)json_int(t->peer_attr, "min_rnr_timer", 0)));
-	} else if (t->detection == DETECTION_SILENT || t->detection == DETECTION_SEQ_NAK) {
-		turns = (unsigned)json_int(t->attr, "retry_cnt", 0) + 1;
-		wait = above(json_u64(timing, "ack_floor", 0), timer_ack_ns((unsigned)json_int(t->attr, "timeout", 0)));
-	} else {
-		t->widened = j->m->late_max_ns;
-		return;
-	}
-	slack = turns * grid;
-	t->w.low_ns = t->w.low_ns > slack ? t->w.low_ns - slack : 0;
-	if (t->w.high_ns != UINT64_MAX)
-		t->w.high_ns += turns * (4 * wait + 2 * grid);
-	t->widened = (turns + 1) * j->m->late_max_ns;
+	t->widened = waits ? (waits + 1) * j->m->late_max_ns : j->m->late_max_ns;
 }
 
 /* Under a loss that lets some packets through, or on a link that went away, nothing shows when the last timer began. */
