@@ -347,8 +347,11 @@ static void keep(struct model *m, struct m_kept *k, const struct m_record *r)
 				      .rec = r->rec };
 }
 
+/* How late the machine was is one thing, whoever has measured it. */
 void m_on_bystander(struct model *m, const struct m_record *r)
 {
+	if (!strcmp(json_str(r->r, "kind"), "clock"))
+		on_clock(m, r);
 	keep(m, M_PUSH(m, &m->bystander), r);
 }
 

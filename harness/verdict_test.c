@@ -67,6 +67,9 @@ static const struct row {
 	{ "retries-spent-on-a-late-machine",
 	  "inconclusive",
 	  { "timers of this machine were up to 90.0 ms late: the peer may not have" } },
+	{ "retries-spent-while-others-were-late",
+	  "inconclusive",
+	  { "timers of this machine were up to 90.0 ms late: the peer may not have" } },
 	/* A SUCCESS that is none. */
 	{ "psn-false-success",
 	  "fail",
