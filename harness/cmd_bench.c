@@ -15,7 +15,7 @@ static const struct argp_option options[] = {
 	{ "rounds", KEY_ROUNDS, "N", 0, "how often each thing is measured (default 5)", 0 },
 	{ "part", KEY_PART, "PART", 0, "only this part (may be repeated): guest, data, suite, wire", 0 },
 	{ "accel", KEY_ACCEL, "ACCEL", 0, "kvm, tcg or auto", 0 },
-	{ "kernel", KEY_KERNEL, "SERIES|IMAGE", 0, "boot Debian's newest kernel of that series (6.12), or this one", 0 },
+	{ "kernel", KEY_KERNEL, "SERIES|IMAGE", 0, "boot Debian's newest kernel of that series (6.12, newest), or this one", 0 },
 	{ "modules", KEY_MODULES, "DIR", 0, "its modules", 0 },
 	{ "json", KEY_JSON, "FILE", 0, "write the figures there as well ('-': instead of the table)", 0 },
 	{ "compare", KEY_COMPARE, "OLD", 0, "measure nothing: compare the figures in OLD with those in the file NEW", 0 },

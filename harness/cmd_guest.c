@@ -30,7 +30,7 @@
 enum key { KEY_KERNEL = 256, KEY_MODULES, KEY_ACCEL, KEY_RUN, KEY_SHARE, KEY_LANE, KEY_COLD, KEY_DEADLINE, KEY_UPDATE };
 
 static const struct argp_option options[] = {
-	{ "kernel", KEY_KERNEL, "SERIES|IMAGE", 0, "boot Debian's newest kernel of that series (6.12), or this one", 0 },
+	{ "kernel", KEY_KERNEL, "SERIES|IMAGE", 0, "boot Debian's newest kernel of that series (6.12, newest), or this one", 0 },
 	{ "modules", KEY_MODULES, "DIR", 0, "its modules (the folder that holds modules.dep, or one with lib/modules/VERSION)", 0 },
 	{ "accel", KEY_ACCEL, "ACCEL", 0, "kvm, tcg or auto (kvm where it works; the default)", 0 },
 	{ "run", KEY_RUN, "DIR", 0, "shell: enter the guest that the run in DIR keeps up (--keep)", 0 },

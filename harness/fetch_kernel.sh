@@ -8,10 +8,11 @@
 #   key      identifies image and modules
 # or, with exit status 1, error=WHY.
 #
-# usage: fetch_kernel.sh [--update] [--init PROGRAM] [--kernel SERIES | --kernel IMAGE --modules DIR]
+# usage: fetch_kernel.sh [--update] [--init PROGRAM] [--kernel SERIES | --kernel newest | --kernel IMAGE --modules DIR]
 #   --init               the guest's first program (build/qpdrill-init); without it no initrd is made
 #   --update             look for a newer distribution kernel even when one is in the cache
 #   --kernel SERIES      6.12: the newest of Debian's kernels of that series, from the first suite that has one
+#   --kernel newest      the newest of the series that the suites have (looked for once, and again with --update)
 #   --kernel, --modules  one's own build; DIR is a folder with lib/modules/RELEASE below it, or that folder itself
 #
 # Whatever is made is made under a temporary name and renamed when whole, so a killed run leaves nothing half-made.
@@ -24,7 +25,7 @@ say() { printf 'kernel: %s\n' "$*" >&2; }
 exec 3>&1
 die() { say "$*"; printf 'error=%s\n' "$*" >&3; exit 1; }
 
-update='' init='' series='' user_image='' user_modules=''
+update='' init='' series='' newest='' user_image='' user_modules=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--update) update=1; shift ;;
@@ -35,6 +36,7 @@ while [ $# -gt 0 ]; do
 	esac
 done
 if [ -z "$user_modules" ] && [[ $user_image =~ ^[0-9]+\.[0-9]+$ ]]; then series=$user_image user_image=''; fi
+if [ -z "$user_modules" ] && [ "$user_image" = newest ]; then newest=1 user_image=''; fi
 [ -z "$user_image" ] || [ -n "$user_modules" ] ||
 	die "--kernel $user_image needs --modules DIR as well: the modules built with that kernel (a series of Debian's kernels is written like 6.12)"
 [ -z "$user_modules" ] || [ -n "$user_image" ] || die "--modules needs --kernel IMAGE as well: the kernel built with those modules"
@@ -133,10 +135,14 @@ update_lists() {
 	apt-get -q "${apt[@]}" update </dev/null >"$tmp/log" 2>&1 || { grep -m3 '^[EW]:' "$tmp/log" >&2; return 1; }
 }
 
-# Sets up apt, and has the newest package of what is wanted in $package: where there is none, $why says so.
-find_distribution() {
+start_apt() {
 	command -v apt-get >/dev/null || die "no apt-get here to fetch a kernel with: give one's own with --kernel IMAGE --modules DIR"
 	apt=(-o APT::Sandbox::User=root -o Acquire::Retries=3 -o Acquire::http::Timeout=30 -o DPkg::Lock::Timeout=300)
+}
+
+# Has the newest package of what is wanted in $package: where there is none, $why says so.
+find_distribution() {
+	start_apt
 	if [ -n "$series" ]; then find_series; return; fi
 	package=$(resolve_package)
 	[ -n "$package" ] || { update_lists; package=$(resolve_package); }
@@ -150,27 +156,56 @@ mirror() {
 		awk '$1 == "Debian" && $2 == "main" && $3 !~ /-/ { print $4; exit }'
 }
 
-# Looks through suites, older ones and small lists first, with lists of its own: the machine's configuration stays as it is.
-find_series() {
-	local suite uri key=/usr/share/keyrings/debian-archive-keyring.gpg machine=("${apt[@]}")
+# Makes apt look at one suite, with lists of its own: the machine's configuration stays as it is. Fails with $why.
+use_suite() { # suite mirror what-is-wanted
+	local key=/usr/share/keyrings/debian-archive-keyring.gpg
+	mkdir -p "$cache/apt/$1/partial" "$cache/apt/archives/partial" || die "cannot write to $cache/apt"
+	printf 'deb [arch=amd64%s] %s %s main\n' "$([ -r "$key" ] && echo " signed-by=$key")" "$2" "$1" >"$cache/apt/$1.list"
+	apt=("${machine[@]}" -o "Dir::Etc::SourceList=$cache/apt/$1.list" -o Dir::Etc::SourceParts=/dev/null -o "Dir::State::Lists=$cache/apt/$1"
+		-o "Dir::Cache=$cache/apt" -o Dir::State::status=/dev/null -o Acquire::Languages=none)
+	say "looking for $3 in $1"
+	apt-get -q "${apt[@]}" -o APT::Update::Error-Mode=any update </dev/null >"$tmp/log" 2>&1 && return
+	why="$3 cannot be had: the package lists of $1 cannot be read ($(grep -m1 '^[EW]:' "$tmp/log" || tail -1 "$tmp/log"))"
+	return 1
+}
+
+# Debian's kernels of the suite in use whose version begins so (a regular expression).
+packages_of() {
+	apt-cache "${apt[@]}" search --names-only "^linux-image-$1[.0-9]*[-+].*amd64$" | awk '$1 !~ /-(cloud|rt)-|-dbg|unsigned/ { print $1 }'
+}
+
+find_mirror() { # what-is-wanted
+	machine=("${apt[@]}")
 	uri=$(mirror)
 	[ -n "$uri" ] || { update_lists; uri=$(mirror); apt=("${machine[@]}"); }
-	[ -n "$uri" ] || die "kernel $series cannot be had: apt on this machine knows no Debian mirror to look on"
+	[ -n "$uri" ] || die "$1 cannot be had: apt on this machine knows no Debian mirror to look on"
+}
+
+# Looks through suites, older ones and small lists first.
+find_series() {
+	local suite uri machine
+	find_mirror "kernel $series"
 	why="kernel $series cannot be had: Debian's suites have no such kernel any more, or not yet ($suites)"
 	for suite in $suites; do
-		mkdir -p "$cache/apt/$suite/partial" "$cache/apt/archives/partial" || die "cannot write to $cache/apt"
-		printf 'deb [arch=amd64%s] %s %s main\n' "$([ -r "$key" ] && echo " signed-by=$key")" "$uri" "$suite" >"$cache/apt/$suite.list"
-		apt=("${machine[@]}" -o "Dir::Etc::SourceList=$cache/apt/$suite.list" -o Dir::Etc::SourceParts=/dev/null -o "Dir::State::Lists=$cache/apt/$suite"
-			-o "Dir::Cache=$cache/apt" -o Dir::State::status=/dev/null -o Acquire::Languages=none)
-		say "looking for a kernel $series in $suite"
-		if ! apt-get -q "${apt[@]}" -o APT::Update::Error-Mode=any update </dev/null >"$tmp/log" 2>&1; then
-			why="kernel $series cannot be had: the package lists of $suite cannot be read ($(grep -m1 '^[EW]:' "$tmp/log" || tail -1 "$tmp/log"))"
-			continue
-		fi
-		package=$(apt-cache "${apt[@]}" search --names-only "^linux-image-${series/./\\.}[.0-9]*[-+].*amd64$" |
-			awk '$1 !~ /-(cloud|rt)-|-dbg|unsigned/ { print $1 }' | sort -V | tail -1)
+		use_suite "$suite" "$uri" "kernel $series" || continue
+		package=$(packages_of "${series/./\\.}" | sort -V | tail -1)
 		[ -z "$package" ] || return 0
 	done
+}
+
+# Puts the newest series of all suites into the cache. Without any list the newest that was fetched has to do.
+find_newest() {
+	local suite uri machine found=''
+	start_apt
+	find_mirror "the newest kernel"
+	for suite in $suites; do
+		use_suite "$suite" "$uri" "the newest kernel" || { say "$why"; continue; }
+		found+=$(packages_of '[0-9]*\.[0-9]*' | sed -nE 's/^linux-image-([0-9]+\.[0-9]+).*/\1/p')$'\n'
+	done
+	[ -n "${found//$'\n'/}" ] || found=$(find "$cache" -maxdepth 1 -name 'series-*' -printf '%f\n' | sed 's/^series-//')
+	found=$(sort -V <<<"$found" | tail -1)
+	[ -n "$found" ] || die "$why"
+	printf '%s\n' "$found" >"$cache/newest.new" && mv "$cache/newest.new" "$cache/newest" || die "cannot write to $cache"
 }
 
 # The package and those that it is split into.
@@ -280,6 +315,22 @@ done
 PATH=$PATH:/usr/sbin:/sbin
 
 mkdir -p "$cache" 2>/dev/null
+# Nobody else fills the cache from here on; $tmp is a folder in it.
+lock_cache() {
+	[ -z "${tmp:-}" ] || return 0
+	[ -w "$cache" ] || die "the cache folder $cache cannot be written; QPDRILL_CACHE=FOLDER names another"
+	[ -d "$cache" ] || die "the cache $cache is no folder; QPDRILL_CACHE=FOLDER names another"
+	exec 9>"$cache/lock" || die "cannot write $cache/lock"
+	flock -n 9 || { say "another run is filling the cache; waiting for it"; flock -w 900 9 || die "gave up after 15 minutes: $cache/lock is still held"; }
+	# Nobody else is at work: what lies there was left by a killed run.
+	rm -rf "$cache"/tmp.*
+	tmp=$(mktemp -d "$cache/tmp.XXXXXX") || die "cannot write to $cache"
+	trap 'rm -rf "$tmp"' EXIT
+}
+if [ -n "$newest" ]; then
+	[ -z "$update" ] && [ -s "$cache/newest" ] || { lock_cache; find_newest; }
+	series=$(cat "$cache/newest")
+fi
 # What this machine's own distribution has, or what was fetched for a series; the former may be of that series.
 link=$cache/current
 if [ -n "$series" ] && [[ $(cat "$link/release" 2>/dev/null) != "$series".* ]]; then link=$cache/series-$series; fi
@@ -292,14 +343,7 @@ initrd_name=''
 [ -z "$init" ] || initrd_name=initrd-$(cat "$init" "${BASH_SOURCE[0]}" | sha256sum | cut -c1-12).gz
 has_initrd() { [ -z "$initrd_name" ] || gzip -t "$cache/kernels/$key/$initrd_name" 2>/dev/null; }
 if [ -z "$ready" ] || ! has_initrd; then
-	[ -w "$cache" ] || die "the cache folder $cache cannot be written; QPDRILL_CACHE=FOLDER names another"
-	[ -d "$cache" ] || die "the cache $cache is no folder; QPDRILL_CACHE=FOLDER names another"
-	exec 9>"$cache/lock" || die "cannot write $cache/lock"
-	flock -n 9 || { say "another run is filling the cache; waiting for it"; flock -w 900 9 || die "gave up after 15 minutes: $cache/lock is still held"; }
-	# Nobody else is at work: what lies there was left by a killed run.
-	rm -rf "$cache"/tmp.*
-	tmp=$(mktemp -d "$cache/tmp.XXXXXX") || die "cannot write to $cache"
-	trap 'rm -rf "$tmp"' EXIT
+	lock_cache
 	if [ -n "$user_image" ]; then fetch_user
 	elif [ -n "$update" ] || ! is_whole "$link/"; then fetch_distribution
 	fi
