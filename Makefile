@@ -14,8 +14,9 @@ DESTDIR ?=
 # What `make run` runs, and further options for it: make run RUN=scenarios/verbs ARGS='--lab guest --keep'
 RUN ?= scenarios --select core
 ARGS ?=
-# What `make kernels` runs, and on which.
-KERNELS ?= 6.1 6.12 6.17 7.2 7.3
+# What `make kernels` runs, and on which: make kernels KERNELS='6.1 6.12 6.17 7.2 newest' KERNELS_RUN='scenarios --select core'. AGAIN=1
+# runs again what did not end well.
+KERNELS ?= 6.1 6.12 newest
 KERNELS_RUN ?= scenarios
 FUZZ_SECONDS ?= 20
 JOBS ?= $(shell nproc)
@@ -179,10 +180,14 @@ unit: all tests
 
 tests: $(TEST_BINS) $(BUILD)/short_bench
 
-##kernels: run KERNELS_RUN (all scenarios) on each of KERNELS (series of Debian's kernels, fetched once) and print a table scenario x kernel
+##kernels: run KERNELS_RUN (all scenarios) on each of KERNELS (series of Debian's kernels, fetched once) and print where they differ; goes on where it was interrupted
 kernels: setup
 	@$(MAKE) --no-print-directory -j$(JOBS) all
-	@harness/kernels.sh $(BUILD) $(KERNELS) -- $(KERNELS_RUN) $(ARGS)
+	@harness/kernels.sh $(if $(AGAIN),--again) $(BUILD) $(KERNELS) -- $(KERNELS_RUN) $(ARGS)
+
+##kernels-table: judge those runs with today's profiles and put their table into scenarios/profiles/README.md
+kernels-table: all
+	@harness/kernels.sh --table $(BUILD) scenarios/profiles/README.md
 
 ##bench: everything that is measured, one table of ratios with their spread; kept as BUILD/bench.json
 bench: setup
@@ -224,5 +229,5 @@ help:
 	@echo "  variables: CC=gcc|clang BUILD=build SANITIZE=address,undefined DEVELOPER=1 (-Werror) V=1 RUN='scenarios --select core' ARGS= PREFIX= DESTDIR="
 
 -include $(shell find $(BUILD)/obj $(BUILD)/fuzz/obj -name '*.d' 2>/dev/null)
-.PHONY: all always setup run test unit tests kernels bench lint format fuzz install clean help
+.PHONY: all always setup run test unit tests kernels kernels-table bench lint format fuzz install clean help
 .SECONDARY:
