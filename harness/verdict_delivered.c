@@ -144,19 +144,19 @@ json_t *verdict_delivered(const struct judge *j)
 	return all;
 }
 
-/* A datagram may come twice, and so may what an unreliable connection sends. */
-static bool may_come_twice(const struct judge *j, const struct m_payload *r)
+/* Where nothing is acknowledged a message may come twice, and SUCCESS tells of the sender's own end alone. */
+static bool is_reliable(const struct judge *j, const char *obj)
 {
-	size_t qp = m_qp_find(j->m, r->obj, strlen(r->obj));
+	size_t qp = m_qp_find(j->m, obj, strlen(obj));
 
-	return qp == M_NONE || strcmp(j->m->qps.v[qp].type, "RC");
+	return qp != M_NONE && !strcmp(j->m->qps.v[qp].type, "RC");
 }
 
 static void at_most_once(struct judge *j, const struct m_payload *r)
 {
 	struct finding *f;
 
-	if (!r->twice || may_come_twice(j, r) || newest_look(j, r->obj, r->tag, r->as) != r)
+	if (!r->twice || !is_reliable(j, r->obj) || newest_look(j, r->obj, r->tag, r->as) != r)
 		return;
 	f = judge_find(j, SEVERITY_FAIL, "delivered", r->inst, r->rec, r->obj);
 	if (!f)
@@ -204,7 +204,7 @@ static void one_key(struct judge *j, const struct m_kept *k)
 		for (uint32_t n = 0; n < p->accepted; n++) {
 			const struct m_comp *c = end_of(j, p, p->first + n);
 
-			if (c && c->success) {
+			if (c && c->success && is_reliable(j, qp)) {
 				accepted_by_nothing(j, k, "SUCCESS");
 				return;
 			}

@@ -34,14 +34,19 @@ static void twice(struct input *in)
 	json_object_set_new(find(in->records, "payload", "ghost"), "twice", json_integer(1));
 }
 
-static void twice_in_datagrams(struct input *in)
+static void unreliable(struct input *in)
 {
 	json_t *qp;
 	size_t i;
 
-	twice(in);
 	json_array_foreach(json_object_get(in->plan, "qps"), i, qp)
 		set(qp, "type", "UC");
+}
+
+static void twice_in_datagrams(struct input *in)
+{
+	twice(in);
+	unreliable(in);
 }
 
 static void atomic_twice(struct input *in)
@@ -104,6 +109,12 @@ static void key_of_nothing_succeeds(struct input *in)
 			set(r, "status", "SUCCESS");
 }
 
+static void key_of_nothing_is_sent(struct input *in)
+{
+	key_of_nothing_succeeds(in);
+	unreliable(in);
+}
+
 static const struct {
 	const char *what;
 	void (*change)(struct input *in);
@@ -123,6 +134,7 @@ static const struct {
 	{ "a key of nothing, and SUCCESS", key_of_nothing_succeeds,
 	  "p.a: expected nothing accepted by 0x17, no key of anything there when `ghost` was posted, seen SUCCESS at p.b.mem", NULL,
 	  NULL, NULL },
+	{ "a key of nothing, and an unreliable SUCCESS", key_of_nothing_is_sent, NULL, NULL, NULL, NULL },
 };
 
 static const char *finding_of(const json_t *verdict)
