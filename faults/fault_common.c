@@ -119,6 +119,17 @@ unsigned fault_wc_rise(const struct fault *f, const char *queue, const char *sta
 	return f->env->wc_count(f->env->ctl, queue, status) - (unsigned)json_int(json_object_get(f->state, "wc"), key, 0);
 }
 
+unsigned fault_sent_unanswered(const struct fault *f, const char *qp)
+{
+	const char *type = json_str(plan_qp(f->env->plan(f->env->ctl), qp), "type");
+	char queue[128];
+
+	if (!type || (strcmp(type, "UC") != 0 && strcmp(type, "UD") != 0))
+		return 0;
+	snprintf(queue, sizeof queue, "%s.send", qp);
+	return fault_wc_rise(f, queue, "SUCCESS");
+}
+
 unsigned fault_pair_posted(const struct fault *f, const char *qp)
 {
 	const char *peer = qp ? f->env->peer(f->env->ctl, qp) : NULL;

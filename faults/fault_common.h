@@ -26,6 +26,9 @@ int64_t fault_counters_rise(const struct fault *f, const char *agent, const char
 /* Remembers how many completions of a status a queue had; how many came since. */
 void fault_wc_keep(struct fault *f, const char *queue, const char *status);
 unsigned fault_wc_rise(const struct fault *f, const char *queue, const char *status);
+/* Of what is neither acknowledged nor refused: so much has a QP of type UC or UD sent since its SUCCESSes were kept; 0 of others.
+ */
+unsigned fault_sent_unanswered(const struct fault *f, const char *qp);
 /* What an end and its peer have sent since the fault was injected. */
 unsigned fault_pair_posted(const struct fault *f, const char *qp);
 

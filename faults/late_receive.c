@@ -65,6 +65,7 @@ static int release(struct fault *f, struct error *e)
 	peer_queue(f, queue, sizeof queue);
 	json_object_set_new(f->state, "posted", json_integer(peer ? f->env->posts_since(f->env->ctl, f, peer) : 0));
 	json_object_set_new(f->state, "early", json_integer(fault_wc_rise(f, queue, "SUCCESS")));
+	json_object_set_new(f->state, "dropped", json_integer(peer ? fault_sent_unanswered(f, peer) : 0));
 	json_object_set_new(f->state, "released", json_true());
 	return f->env->release_receives(f->env->ctl, fault_arg(f, "at"), e);
 }
@@ -91,7 +92,8 @@ static int prove(struct fault *f, json_t **ret, struct error *e)
 		return error_set(e, -5, "%s", json_str(f->state, "failed"));
 	*ret = json_pack("{s:I,s:I,s:I}", "rnr_counters", (json_int_t)naks, "waiting_when_released", (json_int_t)posted,
 			 "completed_before", (json_int_t)early);
-	return naks > 0 || (json_object_get(f->state, "released") && posted > 0 && early == 0);
+	return naks > 0 ||
+	       (json_object_get(f->state, "released") && posted > 0 && (early == 0 || json_int(f->state, "dropped", 0) > 0));
 }
 
 const struct fault_ops fault_late_receive = {
@@ -100,7 +102,8 @@ const struct fault_ops fault_late_receive = {
 	.layer = FAULT_VERBS,
 	.blast = FAULT_BLAST_PAIR,
 	.params = params,
-	.proof = "messages were waiting and none had completed when the receives came, or a receiver-not-ready NAK was counted",
+	.proof = "messages were waiting and none had completed when the receives came, or a receiver-not-ready NAK was counted; on "
+		 "UC and UD: some had been sent",
 	.detection = fault_detect_rnr,
 	.inject = inject,
 	.clear = clear,

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../harness/json.h"
-#include "../harness/plan.h"
 
 static const struct fault_param params[] = {
 	{ .name = "at", .type = FAULT_PARAM_ENDS, .required = true, .help = "the ends whose receives are kept back" },
@@ -49,14 +48,6 @@ static int clear(struct fault *f, struct error *e)
 	return rc;
 }
 
-/* Of what is neither acknowledged nor refused: what was sent towards an end that has had no receive since the beginning. */
-static int64_t unanswered(struct fault *f, const char *peer, const char *queue)
-{
-	const char *type = json_str(plan_qp(f->env->plan(f->env->ctl), peer), "type");
-
-	return type && (strcmp(type, "UC") == 0 || strcmp(type, "UD") == 0) ? fault_wc_rise(f, queue, "SUCCESS") : 0;
-}
-
 static int prove(struct fault *f, json_t **ret, struct error *e)
 {
 	int64_t refused = 0, gave_up = 0, dropped = 0;
@@ -72,7 +63,7 @@ static int prove(struct fault *f, json_t **ret, struct error *e)
 		snprintf(queue, sizeof queue, "%s.send", peer);
 		refused += fault_counters_rise(f, fault_agent(f, peer), requester_counters);
 		gave_up += fault_wc_rise(f, queue, "RNR_RETRY_EXC_ERR");
-		dropped += unanswered(f, peer, queue);
+		dropped += fault_sent_unanswered(f, peer);
 	}
 	*ret = json_pack("{s:I,s:I}", "rnr_counters", (json_int_t)refused, "rnr_retry_exc_err", (json_int_t)gave_up);
 	if (dropped)

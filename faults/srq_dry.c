@@ -41,6 +41,7 @@ static void keep(struct fault *f, const char *qp, void *user)
 	peer_queue(f, qp, queue, sizeof queue);
 	fault_counters_keep(f, fault_agent(f, qp));
 	fault_wc_keep(f, queue, "RNR_RETRY_EXC_ERR");
+	fault_wc_keep(f, queue, "SUCCESS");
 }
 
 static int inject(struct fault *f, struct error *e)
@@ -70,16 +71,20 @@ static void count(struct fault *f, const char *qp, void *user)
 	peer_queue(f, qp, queue, sizeof queue);
 	seen[0] = rise > seen[0] ? rise : seen[0]; /* of the device, not of one QP */
 	seen[1] += fault_wc_rise(f, queue, "RNR_RETRY_EXC_ERR");
+	if (f->env->peer(f->env->ctl, qp))
+		seen[2] += fault_sent_unanswered(f, f->env->peer(f->env->ctl, qp));
 }
 
 static int prove(struct fault *f, json_t **ret, struct error *e)
 {
-	int64_t seen[2] = { 0, 0 };
+	int64_t seen[3] = { 0, 0, 0 };
 
 	(void)e;
 	each_fed(f, count, seen);
 	*ret = json_pack("{s:I,s:I}", "rnr_counters", (json_int_t)seen[0], "rnr_retry_exc_err", (json_int_t)seen[1]);
-	return seen[0] > 0 || seen[1] > 0;
+	if (seen[2])
+		json_object_set_new(*ret, "sent_unanswered", json_integer(seen[2]));
+	return seen[0] > 0 || seen[1] > 0 || seen[2] > 0;
 }
 
 const struct fault_ops fault_srq_dry = {
@@ -89,7 +94,8 @@ const struct fault_ops fault_srq_dry = {
 	.blast = FAULT_BLAST_PAIR,
 	.params = params,
 	.needs = (const char *const[]){ "srq", NULL },
-	.proof = "the device counted a receiver-not-ready NAK, or a sender gave up with RNR_RETRY_EXC_ERR",
+	.proof = "the device counted a receiver-not-ready NAK, or a sender gave up with RNR_RETRY_EXC_ERR; on UC and UD: a message "
+		 "was sent towards a QP that it feeds",
 	.detection = fault_detect_rnr,
 	.inject = inject,
 	.clear = clear,
