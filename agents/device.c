@@ -151,17 +151,21 @@ static json_t *device_json(const struct dev *dev)
 	return f;
 }
 
+/* What a record keeps of it: what the device is, and not all that it can do. */
+static json_t *identity_json(const json_t *device)
+{
+	json_t *f = json_copy((json_t *)device);
+
+	json_object_del(f, "attr");
+	return f;
+}
+
 static void finish_open(struct agent *a, struct verbs_call *call)
 {
 	struct open_call *c = (struct open_call *)call;
 	struct dev *dev = c->dev;
+	json_t *f = NULL;
 
-	if (!call->cancelled) {
-		if (call->err)
-			call->verb = c->what;
-		verbs_record(a, call, NULL);
-	}
-	object_settle(&dev->o, c->ctx != NULL);
 	if (c->ctx) {
 		dev->ctx = c->ctx;
 		dev->attr = c->attr;
@@ -170,9 +174,17 @@ static void finish_open(struct agent *a, struct verbs_call *call)
 		dev->gid = c->gid;
 		dev->gid_index = c->gid_index;
 		memcpy(dev->rdma, c->rdma, sizeof(dev->rdma));
-		events_watch(a, dev);
+		f = device_json(dev);
 	}
-	verbs_end(call, c->ctx ? device_json(dev) : NULL);
+	if (!call->cancelled) {
+		if (call->err)
+			call->verb = c->what;
+		verbs_record(a, call, f ? identity_json(f) : NULL);
+	}
+	object_settle(&dev->o, c->ctx != NULL);
+	if (c->ctx)
+		events_watch(a, dev);
+	verbs_end(call, f);
 }
 
 void op_device_open(struct agent *a, struct request *r)
