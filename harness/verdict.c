@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "json.h"
+#include "verdict_hint.h"
 #include "verdict_internal.h"
 
 #define LAST_RECORDS 6
@@ -401,6 +402,10 @@ static json_t *verdict_json(struct judge *j, json_t *packets)
 	if (json_array_size(delivered))
 		json_object_set(v, "delivered", delivered);
 	json_decref(delivered);
+	if (first && first->severity > SEVERITY_DEVIATION) {
+		json_object_set_new(v, "ends", verdict_ends(j, first));
+		json_object_set_new(v, "causes", verdict_causes(j, first));
+	}
 	free(head);
 	if (packets) {
 		json_object_set(v, "packets", packets);

@@ -102,6 +102,54 @@ static void test_escaped(void)
 	free(text);
 }
 
+static char *text_at(xmlDocPtr doc, const char *xpath)
+{
+	xmlXPathContextPtr context = xmlXPathNewContext(doc);
+	xmlXPathObjectPtr result;
+	xmlChar *text;
+
+	xmlXPathRegisterNs(context, BAD_CAST "h", BAD_CAST "http://www.w3.org/1999/xhtml");
+	result = xmlXPathEvalExpression(BAD_CAST xpath, context);
+	text = xmlXPathCastToString(result);
+	xmlXPathFreeObject(result);
+	xmlXPathFreeContext(context);
+	return (char *)text;
+}
+
+/* The terminal, junit.xml and the page say one thing of a failure. */
+static void test_one_text(void)
+{
+	static const struct {
+		const char *format, *xpath;
+	} places[] = { { "html", "//h:div[@id='case-core/wrong-status']/h:pre" },
+		       { "junit", "//testcase[@name='core/wrong-status']/failure" } };
+	struct report_run run;
+	struct error e = { "" };
+	char *text;
+
+	MUST(report_load(DATA "run", &run, &e) == 0);
+	text = report_failure(run.run, json_array_get(run.cases, 2));
+	CU_ASSERT(strstr(text, "likely    the <peer> had no receive & more: p.b.recv has posted 0 receives\\x07") != NULL);
+	CU_ASSERT(strstr(text, "vendor_err 0x87, QPN 0x000011, to QPN 0x000012, GID ::ffff:10.0.0.1 to ::ffff:10.0.0.2") != NULL);
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		char *page = NULL, *seen;
+		size_t len;
+		FILE *out = open_memstream(&page, &len);
+		xmlDocPtr doc;
+
+		MUST(report_find(places[i].format)->write(&run, out, false, &e) == 0);
+		fclose(out);
+		doc = parse(page, len);
+		seen = text_at(doc, places[i].xpath);
+		ROW_ASSERT(!strcmp(seen, text), "%s: expected\n%s\nseen\n%s", places[i].format, text, seen);
+		xmlFree(seen);
+		xmlFreeDoc(doc);
+		free(page);
+	}
+	free(text);
+	report_release(&run);
+}
+
 /* Every link within the page leads somewhere, and no two things are found at one place. */
 static void check_links(xmlDocPtr doc)
 {
@@ -314,6 +362,7 @@ static void test_size(void)
 
 static const struct test_case cases[] = {
 	{ "escaped", test_escaped },
+	{ "one text of a failure", test_one_text },
 	{ "the same bytes twice, and links that lead somewhere", test_same_bytes },
 	{ "a ladder is what was captured", test_ladder_is_capture },
 	{ "rows that are not shown are counted", test_cut },

@@ -234,44 +234,82 @@ static void put_phases(FILE *out, const json_t *verdict, const char *label)
 	}
 }
 
-static void put_end(FILE *out, const json_t *qp)
+static void put_number(FILE *out, const json_t *from, const char *key, const char *label)
 {
-	const json_t *attr = json_object_get(qp, "attr");
-	uint64_t t_ns = timer_ack_ns((unsigned)json_int(attr, "timeout", 0));
-	unsigned code = (unsigned)json_int(attr, "min_rnr_timer", 0);
-	char ack[32] = "off", rnr[32];
+	if (json_object_get(from, key))
+		fprintf(out, ", %s %" PRId64, label, json_int(from, key, 0));
+}
 
+static void put_hex(FILE *out, const json_t *from, const char *key, const char *label)
+{
+	if (json_object_get(from, key))
+		fprintf(out, ", %s 0x%06" PRIx64, label, (uint64_t)json_int(from, key, 0));
+}
+
+/* One end in one line: who it is, whom it sends to, what it was set to, how it ended. from: an entry of the verdict's `ends`, or
+ * what the plan says of a QP. */
+static void put_end(FILE *out, const char *name, const json_t *from, const char *type)
+{
+	uint64_t t_ns = timer_ack_ns((unsigned)json_int(from, "timeout", 0));
+	unsigned code = (unsigned)json_int(from, "min_rnr_timer", 0);
+	char ack[32] = "off", rnr[32], *text = NULL;
+	size_t size;
+	FILE *line = open_memstream(&text, &size);
+
+	if (!line)
+		return;
 	if (t_ns)
 		units_format_ns(t_ns, ack, sizeof(ack));
-	put_line(out, report_str(qp, "name"),
-		 "%s, timeout %" PRId64 " (%s), retry_cnt %" PRId64 ", rnr_retry %" PRId64
-		 ", min_rnr_timer %u (%s), path_mtu %" PRId64 ", sq_psn 0x%06" PRIx64,
-		 report_str(qp, "type"), json_int(attr, "timeout", 0), ack, json_int(attr, "retry_cnt", 0),
-		 json_int(attr, "rnr_retry", 0), code, units_format_ns(timer_rnr_ns(code), rnr, sizeof(rnr)),
-		 json_int(attr, "path_mtu", 0), (uint64_t)json_int(attr, "sq_psn", 0));
+	fprintf(line, "%s", type);
+	if (*report_str(from, "state"))
+		fprintf(line, " in %s", report_str(from, "state"));
+	if (*report_str(from, "status"))
+		fprintf(line, ", %s vendor_err 0x%" PRIx64, report_str(from, "status"), (uint64_t)json_int(from, "vendor_err", 0));
+	put_hex(line, from, "qpn", "QPN");
+	put_hex(line, from, "dest_qpn", "to QPN");
+	if (*report_str(from, "gid"))
+		fprintf(line, ", GID %s", report_str(from, "gid"));
+	if (*report_str(from, "dest_gid"))
+		fprintf(line, " to %s", report_str(from, "dest_gid"));
+	if (json_object_get(from, "timeout"))
+		fprintf(line, ", timeout %" PRId64 " (%s)", json_int(from, "timeout", 0), ack);
+	put_number(line, from, "retry_cnt", "retry_cnt");
+	put_number(line, from, "rnr_retry", "rnr_retry");
+	if (json_object_get(from, "min_rnr_timer"))
+		fprintf(line, ", min_rnr_timer %u (%s)", code, units_format_ns(timer_rnr_ns(code), rnr, sizeof(rnr)));
+	put_number(line, from, "path_mtu", "path_mtu");
+	put_hex(line, from, "sq_psn", "sq_psn");
+	put_hex(line, from, "rq_psn", "rq_psn");
+	if (fclose(line) == 0)
+		put_line(out, name, "%s", text);
+	free(text);
 }
 
 /* Both ends of the pair that the first problem speaks of; of the first pair, when it speaks of none. */
 static void put_ends(FILE *out, const json_t *plan, const json_t *verdict)
 {
-	const json_t *qps = json_object_get(plan, "qps"), *qp = json_array_get(qps, 0), *finding, *candidate;
-	size_t i, k;
+	const json_t *qps = json_object_get(plan, "qps"), *qp = json_array_get(qps, 0), *end;
+	size_t i;
 
-	json_array_foreach(json_object_get(verdict, "findings"), i, finding) {
-		const char *at = report_str(finding, "at");
-
-		if (!is_problem(finding))
-			continue;
-		json_array_foreach(qps, k, candidate)
-			if (!strncmp(at, report_str(candidate, "name"), strlen(report_str(candidate, "name"))) && *at)
-				qp = candidate;
-		break;
-	}
-	if (!qp)
+	json_array_foreach(json_object_get(verdict, "ends"), i, end)
+		put_end(out, report_str(end, "qp"), end, report_str(end, "type"));
+	if (json_array_size(json_object_get(verdict, "ends")) || !qp)
 		return;
-	put_end(out, qp);
-	if (plan_qp(plan, report_str(qp, "peer")))
-		put_end(out, plan_qp(plan, report_str(qp, "peer")));
+	put_end(out, report_str(qp, "name"), json_object_get(qp, "attr"), report_str(qp, "type"));
+	qp = plan_qp(plan, report_str(qp, "peer"));
+	if (qp)
+		put_end(out, report_str(qp, "name"), json_object_get(qp, "attr"), report_str(qp, "type"));
+}
+
+/* The likely causes, the likeliest first, each with what shows it. */
+static void put_causes(FILE *out, const json_t *verdict)
+{
+	const json_t *cause;
+	size_t i;
+
+	json_array_foreach(json_object_get(verdict, "causes"), i, cause)
+		put_line(out, i ? "or" : "likely", "%s%s%s", report_str(cause, "cause"), *report_str(cause, "why") ? ": " : "",
+			 report_str(cause, "why"));
 }
 
 static void put_counters(FILE *out, const json_t *verdict)
@@ -333,6 +371,7 @@ void report_text_failure(FILE *out, const json_t *plan, const json_t *verdict, c
 	fprintf(out, ": %s\n", log_escape(report_str(plan, "title"), safe, sizeof(safe)));
 	fprintf(out, "  %s\n", log_escape(report_str(verdict, "headline"), safe, sizeof(safe)));
 	put_findings(out, plan, verdict);
+	put_causes(out, verdict);
 	put_faults(out, verdict);
 	put_windows(out, verdict);
 	put_phases(out, verdict, "recovery");

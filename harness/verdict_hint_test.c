@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * testdata/mistakes: records of real runs in which somebody made one mistake and expected success. What is named first must be the
+ * mistake; it is found from the symptoms alone, so it is found again where all that tells of the injected fault is taken away.
+ */
+#include "verdict_rig.h"
+
+#include "plan.h"
+
+#define MISTAKES "harness/testdata/mistakes/"
+
+static const struct {
+	const char *name, *cause, *why; /* what both must contain */
+} rows[] = {
+	{ "acks-lost", "acknowledgements are lost", "p.b were lost on the way back" },
+	{ "gid-moved", "not behind the GID", "p.a sends to ::ffff:" },
+	{ "link-down", "a link or a port on the way is down", "PORT_ERR" },
+	{ "missing-receive", "no receive posted", "posted 0 receives" },
+	{ "mr-without-the-right", "registered without the right", "p.b.mem is registered without REMOTE_WRITE" },
+	{ "mtu-mismatch", "disagree on path_mtu", "4096 at p.a and 1024 at p.b" },
+	{ "path-mtu-too-long", "packets of this length", "up to 64 bytes" },
+	{ "peer-in-error", "does not answer in its state", "p.b was in ERR" },
+	{ "psn-behind", "PSN is behind", "16 behind" },
+	{ "psn-off-by-one", "PSN is ahead", "1 ahead" },
+	{ "qp-without-the-right", "made without the right", "p.b does not allow REMOTE_WRITE" },
+	{ "rnr-for-ever", "no receive", "posted 0 receives" },
+	{ "short-receive", "receive is shorter", "65 bytes, the receive at p.b has 64" },
+	{ "stale-qpn", "another QPN", "p.a sends to QPN 0x" },
+	{ "timeout-off", "timer that would send it again is off", "timeout 0" },
+	{ "wrong-lkey", "the lkey is not that of the buffer", "SEND" },
+	{ "wrong-rkey", "the rkey is not that of the memory", "only its key" },
+};
+
+static void load(const char *name, struct profile *profile, json_t **ret_plan, json_t **ret_records)
+{
+	struct error e = { "" };
+	struct diag d = { .text = NULL };
+	char path[256];
+	bool torn;
+
+	snprintf(path, sizeof(path), MISTAKES "%s/plan.json", name);
+	MUST(json_load(path, ret_plan, &e) == 0);
+	snprintf(path, sizeof(path), MISTAKES "%s/observations.jsonl", name);
+	MUST(json_load_lines(path, ret_records, &torn, &e) == 0);
+	MUST(profile_load("scenarios/profiles/rxe.yaml", KERNEL, profile, &d, &e) == 0);
+	diag_release(&d);
+}
+
+/* As if nobody had said what was done. */
+static void forget_faults(json_t *plan, json_t *records)
+{
+	json_t *r, *step;
+	size_t i;
+
+	for (i = json_array_size(records); i-- > 0;) {
+		r = json_array_get(records, i);
+		if (json_str(r, "kind") && !strcmp(json_str(r, "kind"), "fault"))
+			json_array_remove(records, i);
+	}
+	json_array_foreach(json_object_get(plan, "steps"), i, step) {
+		if (strcmp(json_str(step, "do"), "fault"))
+			continue;
+		json_object_set_new(step, "do", json_string("wait"));
+		json_object_del(step, "fault");
+		json_object_del(step, "args");
+	}
+	renumber(records);
+}
+
+static void check(const char *name, const json_t *verdict, const char *cause, const char *why, const char *how)
+{
+	const json_t *first = json_array_get(json_object_get(verdict, "causes"), 0);
+	const char *seen = json_str(first, "cause") ? json_str(first, "cause") : "none";
+
+	ROW_ASSERT(!is_verdict(verdict, "pass"), "%s%s passes", name, how);
+	ROW_ASSERT(strstr(seen, cause), "%s%s: expected '%s', seen '%s': %s", name, how, cause, seen,
+		   first ? json_str(first, "why") : json_str(verdict, "headline"));
+	ROW_ASSERT(first && strstr(json_str(first, "why"), why), "%s%s: expected '%s', seen '%s'", name, how, why,
+		   first ? json_str(first, "why") : "");
+}
+
+static json_t *judge_with(const struct profile *profile, const json_t *plan, const json_t *records)
+{
+	struct verdict_options o = { .strict = false };
+	struct error e = { "" };
+	json_t *verdict = NULL;
+
+	ROW_ASSERT(verdict_judge(plan, records, false, profile, &o, &verdict, &e) == 0, "%s", e.text);
+	return verdict;
+}
+
+static void test_mistakes(void)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct profile profile;
+		json_t *plan, *records, *verdict;
+
+		load(rows[i].name, &profile, &plan, &records);
+		verdict = judge_with(&profile, plan, records);
+		check(rows[i].name, verdict, rows[i].cause, rows[i].why, "");
+		json_decref(verdict);
+		forget_faults(plan, records);
+		verdict = judge_with(&profile, plan, records);
+		check(rows[i].name, verdict, rows[i].cause, rows[i].why, " without its fault");
+		json_decref(verdict);
+		json_decref(plan);
+		json_decref(records);
+		profile_release(&profile);
+	}
+}
+
+/* Who they were, and how each ended. */
+static void test_ends(void)
+{
+	struct profile profile;
+	json_t *plan, *records, *verdict, *a, *b;
+
+	load("wrong-rkey", &profile, &plan, &records);
+	verdict = judge_with(&profile, plan, records);
+	a = json_array_get(json_object_get(verdict, "ends"), 0);
+	b = json_array_get(json_object_get(verdict, "ends"), 1);
+	CU_ASSERT_STRING_EQUAL(json_str(a, "qp"), "p.a");
+	CU_ASSERT_STRING_EQUAL(json_str(a, "status"), "REM_ACCESS_ERR");
+	CU_ASSERT_STRING_EQUAL(json_str(a, "state"), "ERR");
+	CU_ASSERT(json_object_get(a, "vendor_err") != NULL && !json_object_get(b, "vendor_err"));
+	CU_ASSERT(json_int(a, "qpn", -1) == json_int(b, "dest_qpn", -2) && json_int(b, "qpn", -1) == json_int(a, "dest_qpn", -2));
+	CU_ASSERT(json_int(a, "sq_psn", -1) == json_int(b, "rq_psn", -2) && json_int(b, "sq_psn", -1) == json_int(a, "rq_psn", -2));
+	CU_ASSERT_STRING_EQUAL(json_str(a, "gid"), json_str(b, "dest_gid"));
+	CU_ASSERT(json_int(a, "timeout", 0) == 14 && json_int(a, "retry_cnt", 0) == 3 && json_int(a, "path_mtu", 0) == 1024);
+	json_decref(verdict);
+	json_decref(plan);
+	json_decref(records);
+	profile_release(&profile);
+}
+
+/* What passes needs no explanation. */
+static void test_none_of_a_pass(void)
+{
+	struct input in;
+	json_t *verdict;
+
+	input_load("rnr-pass", &in);
+	verdict = judge(&in, false);
+	CU_ASSERT(is_verdict(verdict, "pass") && !json_object_get(verdict, "causes") && !json_object_get(verdict, "ends"));
+	json_decref(verdict);
+	input_release(&in);
+}
+
+static const struct test_case cases[] = {
+	{ "the first cause that is named is the mistake", test_mistakes },
+	{ "both ends", test_ends },
+	{ "a pass has none", test_none_of_a_pass },
+};
+
+TEST_MAIN("hints", cases)
