@@ -91,6 +91,9 @@ struct fault_env {
 	/* Signals an agent's own process. After SIGKILL it is waited for, its end is no surprise, and ret_status (may be NULL)
 	 * tells how: "killed by signal 9". */
 	int (*signal)(void *ctl, const char *agent, int sig, char *ret_status, size_t size, struct error *e);
+	/* The agent's channel ends, as it does when its controller is gone: it is to let go of everything and leave. Waited for;
+	 * ret_status tells how it left: "exit status 0". */
+	int (*abandon)(void *ctl, const char *agent, char *ret_status, size_t size, struct error *e);
 	/* Starts an agent that was killed anew, with its device open and nothing else. */
 	int (*restart)(void *ctl, const char *agent, struct error *e);
 	/* One request of the wire (agents/wire.md). req is stolen; the reply's rc, or a negative errno of the channel. */

@@ -349,6 +349,8 @@ static void processes_are_proven_by_their_state(void)
 		{ "agent_killed", "{'agent':'b'}", "killed by signal 9", 1, 1 },
 		{ "agent_restarted", "{'agent':'b'}", "killed by signal 9", 1, 1 },
 		{ "agent_restarted", "{'agent':'b'}", "exit status 1", 0, 1 },
+		{ "controller_killed", "{'agent':'b'}", "exit status 0", 1, 1 },
+		{ "controller_killed", "{'agent':'b'}", "killed by signal 11", 0, 1 },
 		{ "agent_frozen", "{'agent':'b'}", "stopped", 1, 0 },
 		{ "agent_frozen", "{'agent':'b'}", "not stopped", 0, 0 },
 		{ "wire_killed", "{}", "killed by signal 9", 1, 1 },

@@ -142,6 +142,11 @@ static int w_signal(void *ctl, const char *agent, int sig, char *ret_status, siz
 	return 0;
 }
 
+static int w_abandon(void *ctl, const char *agent, char *ret_status, size_t size, struct error *e)
+{
+	return w_signal(ctl, agent, 0, ret_status, size, e);
+}
+
 static int w_restart(void *ctl, const char *agent, struct error *e)
 {
 	(void)agent;
@@ -234,6 +239,7 @@ static void world_init(struct world *w)
 			 .posts_since = w_posts_since,
 			 .signal = w_signal,
 			 .restart = w_restart,
+			 .abandon = w_abandon,
 			 .wire = w_wire,
 			 .wire_signal = w_wire_signal,
 			 .wire_restart = w_wire_restart,

@@ -12,6 +12,7 @@
 #include "units.h"
 
 #define KILL_NS (2 * NSEC_PER_SEC)
+#define LEAVE_NS (10 * NSEC_PER_SEC)
 #define GID_NS (5 * NSEC_PER_SEC)
 #define REMOVE_NS (20 * NSEC_PER_SEC)
 #define LOOK_NS (2 * NSEC_PER_MSEC)
@@ -220,6 +221,28 @@ static int env_signal(void *ctl, const char *agent, int sig, char *ret_status, s
 	return 0;
 }
 
+static int env_abandon(void *ctl, const char *agent, char *ret_status, size_t size, struct error *e)
+{
+	struct case_run *r = ctl;
+	struct ctl_agent *a = agent_find(r, agent);
+	uint64_t end = now_ns() + LEAVE_NS;
+
+	if (!a || a->ended)
+		return error_set(e, -ESRCH, "agent %s does not run", agent);
+	case_drain(r);
+	a->end_noted = a->ended = a->spoilt = true;
+	line_free(a->line);
+	a->line = NULL;
+	while (!proc_wait(&a->proc, 0) && now_ns() < end)
+		case_wait(r, NULL, NULL, now_ns() + NSEC_PER_MSEC);
+	ctl_objects_lost(r, agent);
+	if (!a->proc.ended)
+		return error_set(e, -ETIMEDOUT, "agent %s (pid %d) stays for more than %llu s without a controller", agent,
+				 (int)a->proc.pid, LEAVE_NS / NSEC_PER_SEC);
+	agent_end_text(a, ret_status, size);
+	return 0;
+}
+
 static int env_restart(void *ctl, const char *agent, struct error *e)
 {
 	struct case_run *r = ctl;
@@ -384,6 +407,7 @@ const struct fault_env case_fault_env = {
 	.posts_since = env_posts_since,
 	.signal = env_signal,
 	.restart = env_restart,
+	.abandon = env_abandon,
 	.wire = env_wire,
 	.wire_signal = env_wire_signal,
 	.wire_restart = env_wire_restart,

@@ -327,6 +327,8 @@ const struct m_fault *m_fault_on(const struct model *m, size_t qp, size_t rec);
  * it. */
 const struct m_fault *m_link_fault_on(const struct model *m, const char *device, size_t rec, uint64_t t);
 bool m_fault_reaches(const struct model *m, const struct m_fault *f, size_t qp);
+/* It acts on an agent's process: stopped, killed, left alone; ends: nothing of that process is left. */
+bool m_fault_is_of_process(const struct m_fault *f, bool *ret_ends);
 
 /* Events that need no word in the scenario: one table (observe_explained.c). */
 bool m_event_explained(const struct model *m, const struct m_event *ev);

@@ -227,6 +227,7 @@ static struct m_fault *fault_named(struct model *m, const char *as)
 static void fault_inject(struct model *m, const struct m_record *r, const char *as)
 {
 	struct m_fault *f = M_PUSH(m, &m->faults);
+	bool ends;
 
 	if (!f)
 		return;
@@ -241,14 +242,14 @@ static void fault_inject(struct model *m, const struct m_record *r, const char *
 			       .clear_rec = M_NONE,
 			       .injected = !json_int(r->r, "errno", 0) };
 	f->at = json_object_get(f->rec_ref, "at");
-	if (f->injected && !strncmp(f->name, "agent_", 6) && strcmp(f->name, "agent_frozen")) {
+	if (f->injected && m_fault_is_of_process(f, &ends) && ends) {
 		const json_t *step = m->insts.v[r->inst].plan;
 		const char *agent = json_str(step, "agent");
 
 		if (!agent)
 			agent = json_str(json_object_get(step, "args"), "agent");
 		if (agent)
-			m_agent_gone(m, agent, r, "its process was killed");
+			m_agent_gone(m, agent, r, "its process has ended");
 	}
 }
 

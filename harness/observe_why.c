@@ -99,6 +99,15 @@ static bool same_device(const struct model *m, const char *agent, const char *te
 	return !strcmp(agent, text) || (device && !strcmp(device, text));
 }
 
+bool m_fault_is_of_process(const struct m_fault *f, bool *ret_ends)
+{
+	bool of = !strcmp(f->name, "controller_killed") || !strncmp(f->name, "agent_", 6);
+
+	if (ret_ends)
+		*ret_ends = of && strcmp(f->name, "agent_frozen");
+	return of;
+}
+
 bool m_fault_reaches(const struct model *m, const struct m_fault *f, size_t qp)
 {
 	const struct m_qp *q = &m->qps.v[qp];

@@ -190,7 +190,7 @@ static bool death_was_meant(const struct judge *j, const char *agent, size_t rec
 		const json_t *step = j->m->insts.v[f->inst].plan;
 		const char *meant = json_str(json_object_get(step, "args"), "agent");
 
-		if (strncmp(f->name, "agent_", 6) || j->m->insts.v[f->inst].begin_rec > rec)
+		if (!m_fault_is_of_process(f, NULL) || j->m->insts.v[f->inst].begin_rec > rec)
 			continue;
 		if ((meant && !strcmp(meant, agent)) || json_array_has(f->at, agent))
 			return true;

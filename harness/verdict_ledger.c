@@ -150,7 +150,7 @@ static bool process_fault(const struct judge *j, size_t qp)
 	for (size_t i = 0; i < j->m->faults.n; i++) {
 		const struct m_fault *f = &j->m->faults.v[i];
 
-		if (f->injected && (!strncmp(f->name, "agent_", 6) || !strcmp(f->name, "device_recreated")) &&
+		if (f->injected && (m_fault_is_of_process(f, NULL) || !strcmp(f->name, "device_recreated")) &&
 		    m_fault_reaches(j->m, f, qp))
 			return true;
 	}
