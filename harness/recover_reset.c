@@ -33,7 +33,7 @@ static int replace(struct case_run *r, const json_t *step, bool cqs, struct erro
 	json_array_foreach(json_object_get(step, "replace"), i, name) {
 		struct object *o = ctl_object_find(r, json_string_value(name));
 
-		if (!o || (o->type == OBJECT_CQ) != cqs)
+		if (!o || !o->exists || (o->type == OBJECT_CQ) != cqs)
 			continue;
 		ops_add(&ops, o->agent,
 			json_pack("{s:s,s:s,s:s}", "op", "destroy", "type", ctl_object_type_names[o->type], "name", o->name));
