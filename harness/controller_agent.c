@@ -152,8 +152,10 @@ static int agent_new(struct controller *c, struct ctl_agent **ret, struct error 
 	struct ctl_agent *a = calloc(1, sizeof *a);
 	int rc;
 
-	if (!a)
-		return error_set(e, -ENOMEM, "cannot start an agent: out of memory");
+	if (!a) {
+		error_set(e, -ENOMEM, "cannot start an agent: out of memory");
+		return -ENOMEM;
+	}
 	a->c = c;
 	a->proc = (struct proc){ .pidfd = -1, .in = -1, .out = -1 };
 	rc = spawn(c, a, e);
@@ -406,9 +408,14 @@ static bool judge_release(struct case_run *r, struct ctl_agent *a, const struct 
 int agent_lets_go(struct case_run *r, const char *name, struct error *e)
 {
 	int rc = ask(r, name, json_pack("{s:s}", "op", "release"), RELEASE_NS, NULL, e);
+	struct ctl_agent *a = agent_find(r, name);
 
 	payload_lost(r, name);
 	ctl_objects_lost(r, name);
+	if (a) {
+		json_decref(a->device);
+		a->device = NULL;
+	}
 	return rc;
 }
 
