@@ -12,8 +12,6 @@
 
 #define CHECK "bystander"
 #define FINDINGS_MAX 4
-/* Whose turn may be late between two messages: sender, receiver, the wire, the kernel's own threads. */
-#define LATE_ONES 4
 
 struct look {
 	struct judge *j;

@@ -156,6 +156,24 @@ static void timed_out(struct judge *j, size_t inst)
 	finding_set(f, f->text, "%s did not end within %s%s%s", judge_do(j, inst), took, *in->text ? ": " : "", in->text);
 }
 
+/* An agent that answers late may have had its turn late: a call of the device that does not return is a record of the agent's own.
+ */
+static bool late_turn(const struct judge *j, const struct m_kept *k)
+{
+	return !json_str(k->r, "obj") && LATE_ONES * j->m->late_max_ns >= json_u64(k->r, "waited_ns", 0);
+}
+
+static void answer_late(struct judge *j, const struct m_kept *k)
+{
+	const char *who = json_str(k->r, "text");
+	char waited[64], late[64];
+
+	judge_say(j, SEVERITY_INCONCLUSIVE, "late", k->inst, k->rec, "",
+		  "%s for %s, and timers of this machine were up to %s late: it may not have had its turn",
+		  who ? who : "an agent did not answer", units_format_ns(json_u64(k->r, "waited_ns", 0), waited, sizeof(waited)),
+		  units_format_ns(j->m->late_max_ns, late, sizeof(late)));
+}
+
 void verdict_check_hang(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->kept.n; i++) {
@@ -166,6 +184,10 @@ void verdict_check_hang(struct judge *j)
 
 		if (strcmp(k->kind, "blocked") || block_was_meant(j, k))
 			continue;
+		if (!j->never_set_up && late_turn(j, k)) {
+			answer_late(j, k);
+			continue;
+		}
 		f = judge_find(j, of_a_case(j), "hang", k->inst, k->rec, obj);
 		if (!f)
 			return;

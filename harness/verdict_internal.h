@@ -20,6 +20,9 @@ struct finding {
 	char expected[512], seen[512], text[1200];
 };
 
+/* Whose turn may be late between a question and its answer, or between two messages: sender, receiver, the wire, the kernel. */
+#define LATE_ONES 4
+
 struct judge {
 	const json_t *plan, *records;
 	bool torn;
