@@ -297,6 +297,7 @@ static void these_are_right(void)
 		"srq: { s: { at: b, used_by: [b] } }\nsteps:\n  - allow: { at: b, event: [SRQ_LIMIT_REACHED, CQ_ERR, GID_CHANGE] "
 		"}\n",
 		"steps:\n  - attach: { at: a, group: \"ff02::1\", returns: EINVAL }\n",
+		"refs: ['many ''quoted'' ''words'' ''in'' ''one'' ''text'' ''of'' ''many'' ''pieces''']\nsteps:\n  - connect:\n",
 		"steps:\n  - post: { at: a, op: SEND_WITH_INV, rkey: wrong }\n  - post: { at: a, op: LOCAL_INV, rkey: wrong }\n",
 		"qp: { type: UC }\nsteps:\n  - expect: { at: b, recv_wc: REM_ACCESS_ERR }\n  - expect: { at: a, wc: SUCCESS | "
 		"RETRY_EXC_ERR }\n",
