@@ -288,11 +288,13 @@ struct op {
 	int rc;
 	char text[512]; /* why rc is negative */
 	void *user;
+	UT_hash_handle hh; /* in `made`, by the name of what it makes */
 };
 
 struct ops {
 	struct op *head;
-	bool stops; /* an agent does nothing of it after what fails there; the rest has rc -ECANCELED */
+	struct op *made; /* those that link_create() has added */
+	bool stops;      /* an agent does nothing of it after what fails there; the rest has rc -ECANCELED */
 };
 
 /* req is stolen. Returns the op so that the caller can look at its reply after ops_run(); NULL when out of memory (ops_run fails

@@ -78,24 +78,25 @@ static json_t *create_mw(struct case_run *r, struct ops *ops, const struct objec
 }
 
 /* The MR that a QP's receives use: its own of role rx. */
-static const struct object *receive_mr(struct case_run *r, const struct object *qp)
+static const struct object *receive_mr(const struct object *qp)
 {
-	struct object *o;
-
-	for (o = r->objects; o; o = o->hh.next) {
-		const char *of = json_str(o->plan, "qp"), *role = json_str(o->plan, "role");
-
-		if (o->type == OBJECT_MR && of && role && strcmp(of, qp->name) == 0 && strcmp(role, "rx") == 0)
+	for (const struct object *o = qp->keyed; o; o = o->keyed)
+		if (json_str(o->plan, "role") && strcmp(json_str(o->plan, "role"), "rx") == 0)
 			return o;
-	}
 	return NULL;
+}
+
+static void create_keyed(struct case_run *r, struct ops *ops, const struct object *qp, enum object_type type, struct object *first)
+{
+	for (struct object *o = first; o; o = o->keyed)
+		if (o->type == type && strcmp(o->agent, qp->agent) == 0)
+			link_create(r, ops, o);
 }
 
 static json_t *create_qp(struct case_run *r, struct ops *ops, const struct object *qp)
 {
 	static const char *const stands_on[] = { "pd", "send_cq", "recv_cq", "srq" };
 	json_t *req = json_pack("{s:s,s:s}", "op", "qp_create", "name", qp->name), *cap;
-	struct object *o;
 	const char *key;
 	json_t *value;
 
@@ -103,16 +104,10 @@ static json_t *create_qp(struct case_run *r, struct ops *ops, const struct objec
 		link_create(r, ops, ctl_object_find(r, json_str(qp->plan, stands_on[i])));
 		copy(req, qp->plan, stands_on[i]);
 	}
-	for (o = r->objects; o; o = o->hh.next) {
-		const char *of = o->type == OBJECT_MR ? json_str(o->plan, "qp") : "";
-
-		/* MRs that no single QP owns come with the first QP of their agent. */
-		if (o->type == OBJECT_MR && strcmp(o->agent, qp->agent) == 0 && (!of || strcmp(of, qp->name) == 0))
-			link_create(r, ops, o);
-	}
-	for (o = r->objects; o; o = o->hh.next)
-		if (o->type == OBJECT_MW && strcmp(o->agent, qp->agent) == 0)
-			link_create(r, ops, o);
+	/* MRs that no single QP owns come with the first QP of their agent. */
+	create_keyed(r, ops, qp, OBJECT_MR, r->keyed);
+	create_keyed(r, ops, qp, OBJECT_MR, qp->keyed);
+	create_keyed(r, ops, qp, OBJECT_MW, r->keyed);
 	if (is_datagram(qp))
 		datagram_handles(r, ops, qp);
 	copy(req, qp->plan, "type");
@@ -126,21 +121,18 @@ static json_t *create_qp(struct case_run *r, struct ops *ops, const struct objec
 			json_object_set_new(cap, key, json_integer(n));
 	}
 	json_object_set_new(req, "cap", cap);
-	if (receive_mr(r, qp))
-		json_object_set_new(req, "rx", json_string(receive_mr(r, qp)->name));
+	if (receive_mr(qp))
+		json_object_set_new(req, "rx", json_string(receive_mr(qp)->name));
 	faults_on_create(r, qp->name, req);
 	return req;
 }
 
 static bool queued(const struct ops *ops, const struct object *o)
 {
-	for (const struct op *op = ops->head; op; op = op->next) {
-		const char *name = json_str(op->req, "name"), *what = json_str(op->req, "op");
+	const struct op *op;
 
-		if (name && strcmp(name, o->name) == 0 && what && strstr(what, "_create"))
-			return true;
-	}
-	return false;
+	HASH_FIND_STR(ops->made, o->name, op);
+	return op != NULL;
 }
 
 static bool has_gone(void *user)
@@ -151,6 +143,7 @@ static bool has_gone(void *user)
 void link_create(struct case_run *r, struct ops *ops, struct object *o)
 {
 	json_t *req = NULL;
+	struct op *op;
 
 	/* What blocked its destruction may be out of the way by now: a new life waits a little for the old one's end. */
 	if (o && o->leaving)
@@ -183,7 +176,9 @@ void link_create(struct case_run *r, struct ops *ops, struct object *o)
 	/* An agent that was started anew has not counted the lives before it. */
 	if (o->life)
 		json_object_set_new(req, "life", json_integer(o->life + 1));
-	ops_add(ops, o->agent, req);
+	op = ops_add(ops, o->agent, req);
+	if (op)
+		HASH_ADD_KEYPTR(hh, ops->made, o->name, strlen(o->name), op);
 }
 
 static bool is_reliable(const struct object *qp)
@@ -307,7 +302,7 @@ static json_t *receive_request(struct case_run *r, const struct object *qp, int6
 {
 	int64_t bytes = json_int(qp->plan, "msg_bytes", json_int(r->plan, "msg_bytes", 64)) + json_int(qp->plan, "head_bytes", 0);
 	int64_t stride = (bytes + 63) / 64 * 64;
-	const struct object *mr = receive_mr(r, qp);
+	const struct object *mr = receive_mr(qp);
 	json_t *req;
 
 	if (stride < 64)

@@ -70,10 +70,11 @@ static int objects_add(struct case_run *r, const json_t *lists, struct error *e)
 static void add_keyed(struct case_run *r, struct object *o)
 {
 	struct object *qp = o->type == OBJECT_MR ? ctl_object_find(r, json_str(o->plan, "qp")) : NULL;
-	struct object **head = qp ? &qp->keyed : &r->keyed;
+	struct object **tail = qp ? &qp->keyed : &r->keyed;
 
-	o->keyed = *head;
-	*head = o;
+	while (*tail)
+		tail = &(*tail)->keyed;
+	*tail = o;
 }
 
 int ctl_objects_init(struct case_run *r, struct error *e)

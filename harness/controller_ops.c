@@ -44,6 +44,7 @@ void ops_free(struct ops *ops)
 {
 	struct op *op;
 
+	HASH_CLEAR(hh, ops->made);
 	while (ops->head) {
 		op = ops->head;
 		DL_DELETE(ops->head, op);
