@@ -37,26 +37,69 @@ static const char *qp_of(const struct judge *j, const struct m_post *p)
 	return p->queue == M_NONE ? "" : judge_qp(j, j->m->queues.v[p->queue].qp);
 }
 
-static const struct m_comp *end_of(const struct judge *j, const struct m_post *p, uint32_t seq)
+/* More than any queue holds is no account of one. */
+static bool is_accepted(const struct m_post *p)
+{
+	return p->accepted && p->accepted <= M_RUN_MAX;
+}
+
+static bool any_succeeded(const struct judge *j, const struct m_post *p)
 {
 	for (size_t i = 0; i < j->m->comps.n; i++) {
 		const struct m_comp *c = &j->m->comps.v[i];
 
-		if (c->queue == p->queue && c->life == p->life && c->seq == seq)
-			return c;
+		if (c->success && c->queue == p->queue && c->life == p->life && p->first <= c->seq && c->seq <= p->last)
+			return true;
 	}
-	return NULL;
+	return false;
+}
+
+/* How each request of each post ended, by one walk over all completions: of[post][request]. */
+enum fate { FATE_NONE, FATE_SUCCEEDED, FATE_FAILED };
+struct fates {
+	uint8_t **of;
+	size_t n;
+};
+
+static void fates_free(struct fates *f)
+{
+	for (size_t i = 0; f->of && i < f->n; i++)
+		free(f->of[i]);
+	free(f->of);
+}
+
+static int fates_make(const struct judge *j, struct fates *f)
+{
+	const struct model *m = j->m;
+
+	*f = (struct fates){ .of = calloc(m->posts.n + 1, sizeof(*f->of)), .n = m->posts.n };
+	for (size_t i = 0; f->of && i < m->comps.n; i++) {
+		const struct m_comp *c = &m->comps.v[i];
+		const struct m_post *p =
+			c->queue == M_NONE || !m->queues.v[c->queue].send || *c->traffic ? NULL : m_comp_post(m, c);
+		size_t at = p ? (size_t)(p - m->posts.v) : 0;
+
+		if (!p || !is_accepted(p) || c->seq - p->first >= p->accepted)
+			continue;
+		if (!f->of[at])
+			f->of[at] = calloc(p->accepted, 1);
+		if (!f->of[at])
+			return -ENOMEM;
+		f->of[at][c->seq - p->first] = c->success ? FATE_SUCCEEDED : FATE_FAILED;
+	}
+	return f->of ? 0 : -ENOMEM;
 }
 
 /* What was not signaled and passed over by a later completion has succeeded in silence. */
-static const char *fate_of(const struct judge *j, const struct m_post *p, uint32_t seq)
+static const char *fate_of(const struct judge *j, const struct fates *f, size_t post, uint32_t index)
 {
-	const struct m_comp *c = end_of(j, p, seq);
+	const struct m_post *p = &j->m->posts.v[post];
 	const struct m_life *l = m_life_of(j->m, p->queue, p->life);
+	enum fate fate = f->of[post] ? f->of[post][index] : FATE_NONE;
 
-	if (c)
-		return c->success ? "succeeded" : "failed";
-	return l && l->any_ended && seq < l->last_ended && !m_post_signaled(j->m, p) ? "succeeded" : "unended";
+	if (fate != FATE_NONE)
+		return fate == FATE_SUCCEEDED ? "succeeded" : "failed";
+	return l && l->any_ended && p->first + index < l->last_ended && !m_post_signaled(j->m, p) ? "succeeded" : "unended";
 }
 
 static const char *landed(const struct m_payload *r, unsigned index)
@@ -105,7 +148,7 @@ static bool is_first(const struct judge *j, size_t at)
 	return true;
 }
 
-static json_t *one(const struct judge *j, size_t at)
+static json_t *one(const struct judge *j, const struct fates *f, size_t at)
 {
 	const struct m_post *first = &j->m->posts.v[at];
 	const struct m_inst *in = &j->m->insts.v[first->inst];
@@ -117,8 +160,8 @@ static json_t *one(const struct judge *j, size_t at)
 	for (size_t i = at; i < j->m->posts.n; i++) {
 		const struct m_post *p = &j->m->posts.v[i];
 
-		for (uint32_t k = 0; p->accepted && is_same(first, p) && k < p->accepted; k++)
-			count(entry, fate_of(j, p, p->first + k), landed(r, index++));
+		for (uint32_t k = 0; is_accepted(p) && is_same(first, p) && k < p->accepted; k++)
+			count(entry, fate_of(j, f, i, k), landed(r, index++));
 	}
 	if (r && r->twice)
 		json_object_set_new(entry, "twice", json_integer(r->twice));
@@ -128,19 +171,23 @@ static json_t *one(const struct judge *j, size_t at)
 json_t *verdict_delivered(const struct judge *j)
 {
 	json_t *all = json_array();
+	struct fates f;
 
-	for (size_t i = 0; i < j->m->posts.n; i++) {
+	if (fates_make(j, &f))
+		j->m->err = -ENOMEM;
+	for (size_t i = 0; !j->m->err && i < j->m->posts.n; i++) {
 		const struct m_post *p = &j->m->posts.v[i];
 		json_t *entry;
 
-		if (!p->accepted || p->queue == M_NONE || !j->m->queues.v[p->queue].send || *p->traffic || !p->tag || !p->size ||
+		if (!is_accepted(p) || p->queue == M_NONE || !j->m->queues.v[p->queue].send || *p->traffic || !p->tag || !p->size ||
 		    !moves_data(p->op) || !is_first(j, i))
 			continue;
-		entry = one(j, i);
+		entry = one(j, &f, i);
 		if (json_object_get(entry, "failed") || json_object_get(entry, "unended"))
 			json_array_append(all, entry);
 		json_decref(entry);
 	}
+	fates_free(&f);
 	return all;
 }
 
@@ -201,13 +248,9 @@ static void one_key(struct judge *j, const struct m_kept *k)
 		if (!p->accepted || p->inst != k->inst || p->rec < k->rec || p->tag != json_int(k->r, "tag", 0) ||
 		    strcmp(qp_of(j, p), qp))
 			continue;
-		for (uint32_t n = 0; n < p->accepted; n++) {
-			const struct m_comp *c = end_of(j, p, p->first + n);
-
-			if (c && c->success && is_reliable(j, qp)) {
-				accepted_by_nothing(j, k, "SUCCESS");
-				return;
-			}
+		if (is_reliable(j, qp) && any_succeeded(j, p)) {
+			accepted_by_nothing(j, k, "SUCCESS");
+			return;
 		}
 		r = is_posted_again(j, p) ? NULL : newest_look(j, qp, p->tag, p->as);
 		if (r && (r->intact || r->partial))
