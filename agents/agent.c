@@ -16,6 +16,7 @@
 #include "../harness/record.h"
 #include "../harness/units.h"
 #include "cm.h"
+#include "counters.h"
 #include "cq_set.h"
 #include "object.h"
 #include "release.h"
@@ -145,6 +146,7 @@ void agent_free(struct agent *a)
 	if (!a)
 		return;
 	witness_free(a->witness);
+	counters_forget(a);
 	agent_forget(a);
 	verbs_thread_free(a->verbs);
 	cq_set_free(a->cq_set);

@@ -21,6 +21,7 @@
 #define AGENT_PENDING_MAX 4096u         /* requests not yet answered */
 #define AGENT_EVENTS_KEPT 32u           /* for a dump */
 
+struct counters_port;
 struct counters_wait;
 struct cq_set;
 struct drain;
@@ -47,7 +48,8 @@ struct agent {
 	struct traffic *traffics;
 	struct drain *drains;
 	struct counters_wait *counters_waits;
-	json_t *events; /* the last AGENT_EVENTS_KEPT event records */
+	struct counters_port *counters_ports; /* those whose files are open */
+	json_t *events;                       /* the last AGENT_EVENTS_KEPT event records */
 
 	unsigned pending;
 	bool leaving; /* end of file on stdin: nothing more is said */

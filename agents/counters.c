@@ -16,52 +16,147 @@
 #include "../harness/units.h"
 #include "object.h"
 
-/* false when it is no number: some devices answer "N/A (no PMA)" or an error */
-static bool read_number(int dir, const char *name, uint64_t *ret)
+struct counters_file {
+	char *name;
+	int fd;
+};
+
+struct counters_port {
+	char rdma[64];
+	int port;
+	struct counters_file *files; /* of those that show a number */
+	size_t n;
+	struct counters_port *next;
+};
+
+/* 0; -EINVAL when it is no number: some devices answer "N/A (no PMA)"; or why it cannot be read. */
+static int read_open(int fd, uint64_t *ret)
 {
 	char text[64], *end;
-	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
 
-	if (fd < 0)
-		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return false;
+	if (n < 0)
+		return -errno;
+	if (n == 0)
+		return -EINVAL;
 	text[n] = '\0';
 	errno = 0;
 	*ret = strtoull(text, &end, 10);
-	return end != text && errno == 0 && (*end == '\n' || *end == '\0');
+	return end != text && errno == 0 && (*end == '\n' || *end == '\0') ? 0 : -EINVAL;
 }
 
-static void read_dir(const struct dev *dev, const char *which, json_t *values)
+static bool read_number(const char *path, uint64_t *ret)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
+
+	if (fd < 0)
+		return false;
+	rc = read_open(fd, ret);
+	close(fd);
+	return rc == 0;
+}
+
+static void port_free(struct counters_port *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		close(p->files[i].fd);
+		free(p->files[i].name);
+	}
+	free(p->files);
+	free(p);
+}
+
+void counters_forget(struct agent *a)
+{
+	while (a->counters_ports) {
+		struct counters_port *p = a->counters_ports;
+
+		a->counters_ports = p->next;
+		port_free(p);
+	}
+}
+
+static void take_file(struct counters_port *p, int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	struct counters_file *grown;
+	uint64_t value;
+
+	if (fd < 0)
+		return;
+	if (read_open(fd, &value)) {
+		close(fd);
+		return;
+	}
+	grown = reallocarray(p->files, p->n + 1, sizeof(*grown));
+	if (!grown)
+		abort();
+	p->files = grown;
+	p->files[p->n++] = (struct counters_file){ .name = strdup(name), .fd = fd };
+}
+
+static void take_dir(struct counters_port *p, const char *which)
 {
 	char path[256];
 	struct dirent *entry;
-	uint64_t value;
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%d/%s", dev->rdma, dev->port, which);
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%d/%s", p->rdma, p->port, which);
 	dir = opendir(path);
 	if (!dir)
 		return;
-	while ((entry = readdir(dir))) {
-		if (entry->d_name[0] != '.' && strcmp(entry->d_name, "lifespan") != 0 &&
-		    read_number(dirfd(dir), entry->d_name, &value))
-			json_object_set_new(values, entry->d_name, json_integer((json_int_t)value));
-	}
+	while ((entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && strcmp(entry->d_name, "lifespan") != 0)
+			take_file(p, dirfd(dir), entry->d_name);
 	closedir(dir);
 }
 
-json_t *counters_read(struct dev *dev)
+static struct counters_port *port_open(struct agent *a, const struct dev *dev)
+{
+	struct counters_port *p;
+
+	p = a->counters_ports;
+	while (p && (p->port != dev->port || strcmp(p->rdma, dev->rdma) != 0))
+		p = p->next;
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		abort();
+	snprintf(p->rdma, sizeof(p->rdma), "%s", dev->rdma);
+	p->port = dev->port;
+	take_dir(p, "counters");
+	take_dir(p, "hw_counters");
+	LL_PREPEND(a->counters_ports, p);
+	return p;
+}
+
+/* False: the device is another one now, or gone. */
+static bool read_files(const struct counters_port *p, json_t *values)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		uint64_t value = 0;
+		int rc = read_open(p->files[i].fd, &value);
+
+		if (rc == -ENODEV)
+			return false;
+		if (rc == 0)
+			json_object_set_new(values, p->files[i].name, json_integer((json_int_t)value));
+	}
+	return p->n > 0;
+}
+
+json_t *counters_read(struct agent *a, struct dev *dev)
 {
 	json_t *values = json_object();
 	struct ibv_port_attr port;
 
 	dev->counted_ns = now_ns();
-	read_dir(dev, "counters", values);
-	read_dir(dev, "hw_counters", values);
+	if (!read_files(port_open(a, dev), values)) {
+		counters_forget(a);
+		json_object_clear(values);
+		read_files(port_open(a, dev), values);
+	}
 	if (ibv_query_port(dev->ctx, (uint8_t)dev->port, &port) == 0) {
 		json_object_set_new(values, "bad_pkey_cntr", json_integer((json_int_t)port.bad_pkey_cntr));
 		json_object_set_new(values, "qkey_viol_cntr", json_integer((json_int_t)port.qkey_viol_cntr));
@@ -79,7 +174,7 @@ static uint64_t lifespan_ns(const struct dev *dev)
 	int fd;
 
 	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%d/hw_counters/lifespan", dev->rdma, dev->port);
-	if (!read_number(AT_FDCWD, path, &ms))
+	if (!read_number(path, &ms))
 		return 0;
 	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
 	if (ms) {
@@ -123,14 +218,15 @@ struct counters_wait {
 
 static void end(struct counters_wait *w)
 {
+	struct agent *a = w->agent;
 	struct request *req = w->req;
 	struct dev *dev = w->dev;
 
-	LL_DELETE(w->agent->counters_waits, w);
+	LL_DELETE(a->counters_waits, w);
 	sd_event_source_disable_unref(w->timer);
 	free(w);
 	if (dev->o.alive && !dev->o.busy)
-		request_reply(req, json_pack("{s:o}", "values", counters_read(dev)));
+		request_reply(req, json_pack("{s:o}", "values", counters_read(a, dev)));
 	else
 		request_fail(req, -ENODEV, "counters: %s was closed meanwhile", dev->rdma);
 }
@@ -159,7 +255,7 @@ void op_counters(struct agent *a, struct request *r)
 		return;
 	at_ns = fresh_ns((struct dev *)o, r->body);
 	if (!at_ns) {
-		request_reply(r, json_pack("{s:o}", "values", counters_read((struct dev *)o)));
+		request_reply(r, json_pack("{s:o}", "values", counters_read(a, (struct dev *)o)));
 		return;
 	}
 	w = calloc(1, sizeof(*w));

@@ -6,10 +6,14 @@
 #include <jansson.h>
 
 struct agent;
+struct counters_port;
 struct dev;
 
-/* As sysfs has them now, which may be a cached picture of the last milliseconds. */
-json_t *counters_read(struct dev *dev);
+/* As sysfs has them now, which may be a cached picture of the last milliseconds. The files stay open: they are read again and
+ * again, and opening takes longer than reading. */
+json_t *counters_read(struct agent *a, struct dev *dev);
+/* Closes them. */
+void counters_forget(struct agent *a);
 
 /* Requests that wait for fresh ones are answered with what there is. */
 void counters_end_all(struct agent *a);

@@ -128,7 +128,7 @@ static json_t *all_counters(struct agent *a)
 
 	for (struct object *o = a->objects; o; o = o->hh.next) {
 		if (o->type == OBJECT_DEV && o->alive && !o->busy)
-			json_object_set_new(all, o->name, counters_read((struct dev *)o));
+			json_object_set_new(all, o->name, counters_read(a, (struct dev *)o));
 	}
 	return all;
 }
