@@ -495,6 +495,7 @@ struct step_ops {
 	/* Steps that `together` can send in one message: requests in, outcome after they ran. NULL: run alone. */
 	int (*queue)(struct case_run *r, const json_t *step, struct ops *ops, struct error *e);
 	void (*finish)(struct case_run *r, const json_t *step, struct ops *ops);
+	bool looks; /* it does nothing to anybody: should the kernel die now, it is of what was done before */
 };
 
 const struct step_ops *step_find(const char *name);
