@@ -94,7 +94,7 @@ extern const struct executor_ops executor_guest;
  * {"bye":true}   leave, power off
  *                   {"spawn":N} {"memory":true}      measure (qpdrill bench)
  *   inner -> outer  {"ready":{environment}}    {"error":"…"}: not ready, and never will be     {"bye":true}
- *                   {"lane":1,"case":"ID","state":"start"}  {"lane":1,"case":"ID","state":"step","step":3,"what":"expect"}
+ *                   {"lane":1,"case":"ID","state":"start"}  {"lane":1,"case":"ID","state":"step","step":3,"what":"expect"}, now and then
  *                   {"lane":1,"case":"ID","state":"done","dur_ns":…,"marked":BOOL,"stuck":BOOL,"own":N,"other":N,"complaint":"…",
  *                   "error":"…"}: marked when the kernel has complained (WARN, BUG, Oops) since it came up, so that what follows
  * wants a fresh boot; stuck when a process of this lane cannot be ended; how many complaints of the kernel named a device of the
