@@ -159,6 +159,7 @@ struct modify_call {
 	struct ibv_qp_attr attr;
 	json_t *set, *values;
 	char by[16];
+	bool brief;
 	struct ibv_qp_attr before, after;
 	struct ibv_qp_init_attr init;
 	int query_err;
@@ -243,7 +244,10 @@ static void finish_modify(struct agent *a, struct verbs_call *call)
 	if (call->late)
 		verbs_record(a, call, NULL);
 	agent_record(a, call->started_ns, "state", qp->o.name, qp->o.life, state_fields(c, old, new, json_incref(queried)));
-	reply = json_pack("{s:s, s:s, s:i, s:o*}", "old", old, "new", new, "life", (int)qp->o.life, "queried", queried);
+	reply = json_pack("{s:s, s:s, s:i}", "old", old, "new", new, "life", (int)qp->o.life);
+	if (queried && !c->brief)
+		json_object_set(reply, "queried", queried);
+	json_decref(queried);
 	if (call->err && call->req) {
 		request_fail_with(call->req, -call->err, reply, "%s from %s to %s: %s", qp->o.name, old,
 				  name_of(&names_state, c->to), strerror(call->err));
@@ -306,6 +310,7 @@ void op_qp_modify(struct agent *a, struct request *r)
 	c->type = (int)qp->type;
 	c->to = to->value;
 	snprintf(c->by, sizeof(c->by), "%s", by ? by : "harness");
+	c->brief = json_bool(r->body, "brief", false);
 	merged = merged_values(json_object_get(r->body, "values"), set);
 	if (qp_attr_parse(set, &d, &c->attr, &c->given, &e) < 0 || qp_attr_parse(merged, &d, &c->attr, &ignored, &e) < 0 ||
 	    qp_mask_parse(json_object_get(r->body, "leave_out"), &c->leave_out, &e) < 0 ||
@@ -372,5 +377,7 @@ void op_qp_query(struct agent *a, struct request *r)
 	if (rc < 0)
 		request_fail(r, rc, "ibv_query_qp: %s: %s", o->name, strerror(-rc));
 	else
-		request_reply(r, json_pack("{s:i, s:o}", "life", (int)o->life, "queried", queried));
+		request_reply(r, json_pack("{s:i, s:O*}", "life", (int)o->life, "queried",
+					   json_bool(r->body, "brief", false) ? NULL : queried));
+	json_decref(queried);
 }

@@ -64,8 +64,8 @@ static void tell(struct case_run *r, const char *phase, const char *text)
 static void add_move(struct case_run *r, struct ops *ops, struct object *qp, const char *to)
 {
 	ops_add(ops, qp->agent,
-		json_pack("{s:s,s:s,s:s,s:o,s:s}", "op", "qp_modify", "name", qp->name, "to", to, "set", link_attrs(r, qp, to),
-			  "by", PLAN_BYSTANDER));
+		json_pack("{s:s,s:s,s:s,s:o,s:s,s:b}", "op", "qp_modify", "name", qp->name, "to", to, "set", link_attrs(r, qp, to),
+			  "by", PLAN_BYSTANDER, "brief", 1));
 }
 
 static void add_traffic(struct case_run *r, struct ops *ops, const struct object *qp, bool prepare)

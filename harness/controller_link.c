@@ -283,7 +283,8 @@ static void add_move(struct case_run *r, struct ops *ops, struct object *qp, con
 
 	faults_on_modify(r, qp->name, to, set);
 	ops_add(ops, qp->agent,
-		json_pack("{s:s,s:s,s:s,s:o,s:s}", "op", "qp_modify", "name", qp->name, "to", to, "set", set, "by", by));
+		json_pack("{s:s,s:s,s:s,s:o,s:s,s:b}", "op", "qp_modify", "name", qp->name, "to", to, "set", set, "by", by, "brief",
+			  1));
 }
 
 /* q: the QP whose receive queue it is, or the SRQ. */

@@ -52,6 +52,21 @@ static void follow_event(struct case_run *r, const json_t *rec)
 		a->gid_changed = true;
 }
 
+/* The device's answer right after a move. */
+static void follow_move(struct object *o, const json_t *rec)
+{
+	const char *asked = json_str(rec, "asked");
+
+	if (!asked || json_int(rec, "errno", 0))
+		return;
+	if (strcmp(asked, "RTR") == 0) {
+		json_decref(o->rtr);
+		o->rtr = json_incref(o->queried);
+	}
+	if (strcmp(asked, "RTS") == 0 && !o->rts)
+		o->rts = json_incref(o->queried);
+}
+
 /* What an agent says of its objects keeps the controller's view of them fresh. */
 static void follow(struct case_run *r, const json_t *rec)
 {
@@ -71,10 +86,11 @@ static void follow(struct case_run *r, const json_t *rec)
 		state = json_int(rec, "errno", 0) == 0 ? json_str(rec, "new") : NULL;
 	if (state && name_find(&names_state, state))
 		o->state = name_find(&names_state, state)->text;
-	if (json_object_size(queried)) {
-		json_decref(o->queried);
-		o->queried = json_deep_copy(queried);
-	}
+	if (!json_object_size(queried))
+		return;
+	json_decref(o->queried);
+	o->queried = json_incref((json_t *)queried);
+	follow_move(o, rec);
 }
 
 /* Answers to the controller's own questions do not make it ask again. */

@@ -28,7 +28,8 @@ void query_states_add(struct case_run *r, struct ops *ops, const struct ends *en
 		if (why)
 			state_unreachable(r, qp, why);
 		else if (qp->exists)
-			ops_add(ops, qp->agent, json_pack("{s:s,s:s,s:s}", "op", "qp_query", "name", qp->name, "by", by));
+			ops_add(ops, qp->agent,
+				json_pack("{s:s,s:s,s:s,s:b}", "op", "qp_query", "name", qp->name, "by", by, "brief", 1));
 	}
 }
 
