@@ -359,8 +359,10 @@ static int open_and_ask(struct case_run *r, struct error *e)
 	DL_CONCAT(opens.head, asks.head);
 	rc = ops_run(r, &opens, OPEN_NS + NSEC_PER_SEC, e);
 	for (struct op *o = opens.head; rc && o != op; o = o->next)
-		if (o->rc < 0)
+		if (o->rc < 0) {
+			r->c->stuck |= o->rc == -ENODEV;
 			goto free_ops;
+		}
 	rc = 0;
 	clock_measure(r);
 	counters_take(r, &opens);

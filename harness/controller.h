@@ -44,7 +44,8 @@ struct controller_complaints {
 	char first[200];
 };
 const struct controller_complaints *controller_complaints(const struct controller *c);
-/* A process of this lane cannot be ended: it sits in a call that does not return. */
+/* No more cases can run here: a process of this lane sits in a call that does not return, or what a case has left behind does not
+ * go away, or a device cannot be opened. */
 bool controller_is_stuck(const struct controller *c);
 void controller_free(struct controller *c);
 

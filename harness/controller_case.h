@@ -106,7 +106,7 @@ struct controller {
 	struct controller_complaints complaints;
 	json_t *picture, *picture_of; /* how the last case left the lab, when that is how it found it, and its `link`; NULL */
 	json_t *counted;              /* rdma device -> when its counters were read last by anyone of this lane (ns) */
-	bool stuck;
+	bool stuck;                   /* controller_is_stuck() */
 };
 
 struct fault_run;

@@ -368,9 +368,11 @@ static int env_device_remove(void *ctl, const char *agent, struct error *e)
 	if (!rc)
 		rc = give_up(r, device, e);
 	while (!rc && !(rc = r->c->lab->ops->device_gone(r->c->lab, device->rdma, e))) {
-		if (now_ns() >= end)
+		if (now_ns() >= end) {
+			r->c->stuck = true;
 			return error_set(e, -ETIMEDOUT, "%s is still there after %llu s: somebody has it open", device->rdma,
 					 REMOVE_NS / NSEC_PER_SEC);
+		}
 		case_wait(r, NULL, NULL, now_ns() + LOOK_NS);
 	}
 	return rc < 0 ? rc : 0;

@@ -91,6 +91,8 @@ void residue_check(struct case_run *r, json_t *before)
 	if (before && after && same(before, after)) {
 		r->c->picture = json_incref(after);
 		r->c->picture_of = json_incref(r->link);
+	} else if (before) {
+		r->c->stuck = true;
 	}
 	json_decref(after);
 	json_decref(before);

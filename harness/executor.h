@@ -97,8 +97,8 @@ extern const struct executor_ops executor_guest;
  *                   {"lane":1,"case":"ID","state":"start"}  {"lane":1,"case":"ID","state":"step","step":3,"what":"expect"}, now and then
  *                   {"lane":1,"case":"ID","state":"done","dur_ns":…,"marked":BOOL,"stuck":BOOL,"own":N,"other":N,"complaint":"…",
  *                   "error":"…"}: marked when the kernel has complained (WARN, BUG, Oops) since it came up, so that what follows
- * wants a fresh boot; stuck when a process of this lane cannot be ended; how many complaints of the kernel named a device of the
- * lane, and how many named none, with the first of them
+ * wants a fresh boot; stuck when nothing more can run in this lane (controller.h), which wants a fresh boot as well; how many
+ * complaints of the kernel named a device of the lane, and how many named none, with the first of them
  *                   {"lane":1,"gone":"…"}: the lane's process has ended
  *                   {"spawn_ns":[…]}  {"memory_kb":{"controller":N,"agents":[N]}} */
 int executor_inner(const char *run_dir, const char *channel, struct error *e);

@@ -178,7 +178,7 @@ static int conclude(struct pool *p, struct pool_lane *l, struct error *e)
 	if (was.marked && !p->worn && p->ops->boot)
 		log_info("guest: its kernel complained; what follows gets a fresh one");
 	/* Asking a silent one what it does may end it. */
-	p->worn |= was.marked || (was.silent && end.blame == EXECUTOR_OWN);
+	p->worn |= was.marked || (was.stuck && p->ops->boot) || (was.silent && end.blame == EXECUTOR_OWN);
 	*l = (struct pool_lane){ .aside = was.aside || was.stuck };
 	p->last = was.index;
 	if (was.silent && end.blame == EXECUTOR_OWN)

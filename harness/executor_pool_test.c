@@ -29,7 +29,7 @@ static const struct row {
 	{ 2, "u..", "B a b a! b! B c c= B a a= B b b=", 0 },
 	{ 2, "c..", "B a b a= b> B b c b= c=", 0 },
 	{ 2, "g..", "B a b a! b= c c= B a a- a=", 0 },
-	{ 2, "s..", "B a b a= b= c c=", 0 },
+	{ 2, "s..", "B a b a= b= B c c=", 0 },
 	{ 2, "ss.", "B a b a= b= B c c=", 0 },
 };
 
