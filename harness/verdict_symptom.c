@@ -263,20 +263,27 @@ bool symptom_requests_are_lost(const struct scene *s, char *why, size_t size)
 	return true;
 }
 
+/* Nothing shows that the peer has seen anything of it. */
 bool symptom_nobody_answers(const struct scene *s, char *why, size_t size)
 {
+	static const char *const *const seen[] = { duplicates, out_of_sequence, rnr_sent };
 	unsigned sent = packets(s, s->qp, "request", false);
 	const char *counter;
 	int64_t n = scene_moved(s, s->qp, sent_again, &counter);
 
-	if (s->j->m->packets.n && sent && s->peer != M_NONE && !packets(s, s->peer, NULL, false)) {
-		snprintf(why, size, "%u requests went out, and %s sent nothing", sent, name(s, s->peer));
-		return true;
-	}
-	if (!n)
+	if (s->peer == M_NONE || packets(s, s->peer, NULL, false))
 		return false;
-	snprintf(why, size, "%s +%" PRId64 " at %s, and no counter of its peer moved with it", counter, n, name(s, s->qp));
-	return true;
+	for (size_t i = 0; i < sizeof(seen) / sizeof(*seen); i++) {
+		const char *ignored;
+
+		if (scene_moved(s, s->peer, seen[i], &ignored))
+			return false;
+	}
+	if (sent)
+		snprintf(why, size, "%u requests went out, and %s sent nothing", sent, name(s, s->peer));
+	else if (n)
+		snprintf(why, size, "%s +%" PRId64 " at %s, and no counter of its peer moved with it", counter, n, name(s, s->qp));
+	return sent || n;
 }
 
 /* Receives that the peer has posted in its present life, and how many of them have no end. */

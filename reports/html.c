@@ -76,6 +76,31 @@ static void put_counts(struct xml *x, const struct report_run *run)
 	xml_end(x);
 }
 
+#define LINKS_MAX 40
+
+/* Whoever comes for what failed need not look for it. */
+static void put_problem_links(struct xml *x, const struct report_run *run)
+{
+	size_t i, shown = 0, n = 0;
+	json_t *entry;
+
+	json_array_foreach(run->cases, i, entry)
+		n += html_is_problem(json_object_get(entry, "verdict"));
+	if (!n)
+		return;
+	xml_start(x, "p");
+	xml_text(x, "Not passed: ");
+	json_array_foreach(run->cases, i, entry) {
+		if (!html_is_problem(json_object_get(entry, "verdict")) || shown == LINKS_MAX)
+			continue;
+		xml_text(x, shown++ ? ", " : "");
+		html_case_link(x, report_str(entry, "case"));
+	}
+	if (n > shown)
+		xml_textf(x, " and %zu more", n - shown);
+	xml_end(x);
+}
+
 static void put_table_row(struct xml *x, const json_t *entry)
 {
 	const json_t *verdict = json_object_get(entry, "verdict");
@@ -156,6 +181,7 @@ static void put_body(struct xml *x, const struct report_run *run)
 	xml_textf(x, "qpdrill run %s", report_str(run->run, "id"));
 	xml_end(x);
 	put_counts(x, run);
+	put_problem_links(x, run);
 	html_environment(x, run);
 	html_not_injected(x, run);
 	html_deviations(x, run);

@@ -113,6 +113,19 @@ static void put_notes(struct xml *x, const json_t *verdict)
 	}
 }
 
+static void put_phases(struct xml *x, const json_t *verdict)
+{
+	const json_t *phases;
+	char text[1024];
+	size_t i;
+
+	json_array_foreach(json_object_get(verdict, "phases"), i, phases) {
+		xml_start_class(x, "p", "note");
+		xml_textf(x, "Recovery: %s", report_phases(phases, text, sizeof(text)));
+		xml_end(x);
+	}
+}
+
 static void put_failure(struct xml *x, const struct report_run *run, const json_t *entry)
 {
 	char *text = report_failure(run->run, entry);
@@ -146,6 +159,7 @@ void html_case(struct xml *x, const struct report_run *run, const json_t *entry,
 		put_notes(x, verdict);
 		put_faults(x, verdict);
 		html_windows(x, verdict);
+		put_phases(x, verdict);
 		html_expectations(x, run, entry, records);
 		html_ladder(x, plan, records, id, problem, n);
 		html_states(x, records, problem);
