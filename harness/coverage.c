@@ -433,10 +433,10 @@ int coverage_make(const json_t *plans, const json_t *verdicts, const struct refs
 	}
 	row_list = sorted(rows);
 	event_list = sorted(events);
-	out = json_pack("{s:i,s:I,s:b,s:o,s:o,s:o,s:o,s:o}", "schema", 1, "cases", (json_int_t)json_array_size(plans), "run",
+	out = json_pack("{s:i,s:I,s:b,s:o,s:o,s:o,s:o,s:o,s:o}", "schema", 1, "cases", (json_int_t)json_array_size(plans), "run",
 			verdicts != NULL, "rows", row_list, "events", event_list, "holes",
 			holes_of(row_list, event_list, injected, refs), "demands", named(plans, verdicts, refs, REF_DEMANDS),
-			"seeds", named(plans, verdicts, refs, REF_SEEDS));
+			"seeds", named(plans, verdicts, refs, REF_SEEDS), "field", named(plans, verdicts, refs, REF_FIELD));
 	json_decref(rows);
 	json_decref(events);
 	json_decref(injected);

@@ -26,6 +26,10 @@ static const char *const tables[NUM_REF_TABLES] = {
 	"  - { id: 004 4.3/WR_FLUSH_ERR, says: \"flush\" }\n",
 	"unreached:\n"
 	"  - { id: status TM_ERR, says: \"tags\", never: \"no tags\" }\n",
+	"field:\n"
+	"  - { id: R20, says: \"slow\", source: \"a/b#1\" }\n"
+	"  - { id: R31, says: \"keys\" }\n"
+	"  - { id: R56, says: \"partitions\", never: \"one\" }\n",
 };
 
 static void add_plans(json_t *plans, const char *name)

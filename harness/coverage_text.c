@@ -130,5 +130,6 @@ void coverage_text(const json_t *coverage, FILE *out)
 	print_holes(coverage, out);
 	print_refs(coverage, "demands", "demands of the specification", run, out);
 	print_refs(coverage, "seeds", "rows of the articles", run, out);
+	print_refs(coverage, "field", "reports from the field", run, out);
 	fprintf(out, "\n%lld cases\n", (long long)json_int(coverage, "cases", 0));
 }

@@ -22,6 +22,7 @@ static const struct {
 	[REF_DEMANDS] = { "scenarios/refs/demands.yaml", "demands", "IBTA " },
 	[REF_SEEDS] = { "scenarios/refs/seeds.yaml", "seeds", "seed " },
 	[REF_UNREACHED] = { "scenarios/refs/unreached.yaml", "unreached", "unreached " },
+	[REF_FIELD] = { "scenarios/refs/field.yaml", "field", "field " },
 };
 
 static int wrong(const struct ynode *n, enum ref_table t, struct error *e, const char *what)
@@ -46,7 +47,7 @@ static int add_name(struct refs *r, enum ref_table t, const char *id, json_t *ro
 
 static int read_row(struct refs *r, enum ref_table t, const struct ynode *n, struct error *e)
 {
-	static const char *const keys[] = { "id", "says", "part", "never" };
+	static const char *const keys[] = { "id", "says", "part", "never", "source" };
 	const struct ynode *also = n->kind == YNODE_MAP ? ynode_get(n, "also") : NULL, *value;
 	json_t *row = json_object();
 	size_t known = also ? 1 : 0;
@@ -60,7 +61,7 @@ static int read_row(struct refs *r, enum ref_table t, const struct ynode *n, str
 		known++;
 	}
 	if (n->kind != YNODE_MAP || known != n->n || !json_str(row, "id") || !json_str(row, "says"))
-		rc = wrong(n, t, e, "a row has `id` and `says`, perhaps `also`, and one of `part` and `never`");
+		rc = wrong(n, t, e, "a row has `id` and `says`, perhaps `also` and `source`, and one of `part` and `never`");
 	else if (add_name(r, t, json_str(row, "id"), row))
 		rc = wrong(n, t, e, "this id is there twice, or too long");
 	for (size_t i = 0; !rc && also && i < also->n; i++)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a scenario's `refs:` may name: the specification's demands (scenarios/refs/demands.yaml) and the rows of the articles that
- * the project began from (seeds.yaml). A third table (unreached.yaml) says of statuses and events why nothing leads there; it is
- * not cited. A row is {"id","says"} and perhaps "part" or "never" (why it can be shown in part only, or not at all) and "also"
- * (other statements that say the same).
+ * What a scenario's `refs:` may name: the specification's demands (scenarios/refs/demands.yaml), the rows of the articles that
+ * the project began from (seeds.yaml) and reports from the field (field.yaml). Another table (unreached.yaml) says of statuses and
+ * events why nothing leads there; it is not cited. A row is {"id","says"} and perhaps "part" or "never" (why it can be shown in
+ * part only, or not at all), "source" (where it was told) and "also" (other statements that say the same).
  *
- * Written `IBTA ID` or `seed ID`; `seed ID, corrected` where the article errs. A citation without a word after a slash, of a
+ * Written `IBTA ID`, `seed ID` or `field ID`; `seed ID, corrected` where the article errs. A citation without a word after a slash, of a
  * section or statement that holds several rows, names none of them. Everything else is a source of another kind, and free.
  */
 #ifndef QD_REFS_H
@@ -23,7 +23,7 @@ enum ref_kind {
 	REF_UNKNOWN,
 };
 
-enum ref_table { REF_DEMANDS, REF_SEEDS, REF_UNREACHED, NUM_REF_TABLES };
+enum ref_table { REF_DEMANDS, REF_SEEDS, REF_UNREACHED, REF_FIELD, NUM_REF_TABLES };
 
 struct refs {
 	json_t *rows[NUM_REF_TABLES];

@@ -17,6 +17,9 @@ static const char *const small[NUM_REF_TABLES] = {
 	"  - { id: 004 4.3/WR_FLUSH_ERR, says: \"flush\" }\n"
 	"  - { id: 003/psn, says: \"psn\" }\n",
 	"unreached: []\n",
+	"field:\n"
+	"  - { id: R42, says: \"acks\", source: \"a/b#1\" }\n"
+	"  - { id: R56, says: \"partitions\", never: \"one\" }\n",
 };
 
 static const struct {
@@ -46,7 +49,10 @@ static const struct {
 	{ "seed 003", REF_GENERAL, NULL },
 	{ "seed 005", REF_UNKNOWN, NULL },
 	{ "seed 004 9.9", REF_UNKNOWN, NULL },
-	{ "field R42", REF_FREE, NULL },
+	{ "field R42", REF_ROW, "R42" },
+	{ "field R56", REF_ROW, "R56" },
+	{ "field R43", REF_UNKNOWN, NULL },
+	{ "field ", REF_UNKNOWN, NULL },
 	{ "CTS C09_060_07", REF_FREE, NULL },
 	{ "", REF_FREE, NULL },
 };
@@ -86,7 +92,7 @@ static void test_faulty(void)
 	};
 
 	for (size_t i = 0; i < sizeof(faulty) / sizeof(faulty[0]); i++) {
-		const char *const texts[NUM_REF_TABLES] = { faulty[i].demands, small[1], small[2] };
+		const char *const texts[NUM_REF_TABLES] = { faulty[i].demands, small[1], small[2], small[3] };
 		struct refs r = { .index = NULL };
 		struct error e = { "" };
 		int rc = refs_load_text(texts, &r, &e);
@@ -107,6 +113,7 @@ static void test_own(void)
 	MUST(r != NULL);
 	CU_ASSERT(json_array_size(r->rows[REF_DEMANDS]) >= 232);
 	CU_ASSERT(json_array_size(r->rows[REF_SEEDS]) >= 100);
+	CU_ASSERT(json_array_size(r->rows[REF_FIELD]) >= 60);
 	for (int t = 0; t < NUM_REF_TABLES; t++)
 		json_array_foreach(r->rows[t], i, row)
 			ROW_ASSERT(!json_str(row, "part") || !json_str(row, "never"), "%s", json_str(row, "id"));
