@@ -38,6 +38,7 @@ enum key {
 	KEY_UNTIL_FAIL,
 	KEY_OUT,
 	KEY_LAUNCH,
+	KEY_ANY_LINK,
 	KEY_PROVIDER,
 };
 
@@ -52,6 +53,8 @@ static const struct argp_option options[] = {
 	  1 },
 	{ "rdma-core", KEY_RDMA_CORE, "PREFIX", 0, "use the libibverbs and providers installed there", 1 },
 	{ "accel", KEY_ACCEL, "ACCEL", 0, "lab guest: kvm, tcg or auto (kvm where it works; the default)", 1 },
+	{ "allow-any-link", KEY_ANY_LINK, NULL, 0,
+	  "link faults also on an interface that carries the default route, this login, or a launcher's connection", 1 },
 	{ "launch", KEY_LAUNCH, "'PREFIX'", 0, "start agents through this command, for example 'ip netns exec blue'", 1 },
 	{ "lanes", KEY_LANES, "N", 0,
 	  "run so many cases side by side, each on links and devices of its own (default: two for each processor, at most 4; 1: "
@@ -219,6 +222,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--rdma-core: %s", e.text);
 		o->rdma_core = in->rdma_core;
 		break;
+	case KEY_ANY_LINK:
+		o->any_link = true;
+		break;
 	case KEY_LAUNCH:
 		parse_launch(state, in, arg);
 		break;
@@ -349,6 +355,8 @@ static char *repeat_command(const struct input *in, const char *launch)
 		put_option(out, "--lanes", seed);
 	}
 	put_option(out, "--launch", launch);
+	if (o->any_link)
+		fputs(" --allow-any-link", out);
 	put_option(out, "--provider", strcmp(o->provider, "rxe") ? o->provider : NULL);
 	for (size_t i = 0; i < in->n_set; i++)
 		put_option(out, "--set", in->set[i]);

@@ -23,6 +23,7 @@ struct controller_options {
 	const char *const *launch;     /* prefix argv before it, NULL-terminated, or NULL */
 	const struct profile *profile; /* may be NULL */
 	const bool *stop;              /* as in executor.h; may be NULL */
+	bool any_link;                 /* link faults also where somebody is reached by (link_guard.h) */
 	bool keep;                     /* leave the state of a failed case up: no release, no lab undo */
 	/* Progress: called when a step begins. May be NULL. */
 	void (*on_step)(void *user, const char *case_id, int step, const char *what);

@@ -9,6 +9,7 @@
 #include <utlist.h>
 
 #include "json.h"
+#include "link_guard.h"
 #include "units.h"
 
 static json_t *ends_of_args(const struct fault_run *f)
@@ -75,6 +76,34 @@ static void traffics_settled(struct fault_run *f)
 	traffics_phase(f->r, NULL, phase, "settled");
 }
 
+/* The network device under an end that the fault names. NULL: of another lab, or none. */
+static const char *netdev_of(struct case_run *r, const char *end)
+{
+	const struct object *qp = ctl_object_find(r, end);
+	const struct ctl_agent *a = qp ? agent_find(r, qp->agent) : NULL;
+
+	return a && a->lab_device ? a->lab_device->netdev : NULL;
+}
+
+static int leave_alone(struct case_run *r, const struct fault_run *f, struct error *e)
+{
+	json_t *ends = ends_of_args(f), *end;
+	pid_t pids[CTL_NAME_MAX];
+	size_t i, n = 0;
+	int rc = 0;
+
+	for (const struct ctl_agent *a = r->c->agents; a && r->c->o.launch && n < CTL_NAME_MAX; a = a->next)
+		pids[n++] = a->proc.pid;
+	json_array_foreach(ends, i, end) {
+		const char *netdev = netdev_of(r, json_string_value(end));
+
+		if (!rc && netdev)
+			rc = link_guard(netdev, getenv("SSH_CONNECTION"), pids, n, e);
+	}
+	json_decref(ends);
+	return rc ? error_set(e, rc, "%s: %s; --allow-any-link does it all the same", f->f.ops->name, e->text) : 0;
+}
+
 int fault_inject(struct case_run *r, const json_t *step, struct error *e)
 {
 	const char *name = json_str(step, "fault"), *as = json_str(step, "as");
@@ -109,7 +138,9 @@ int fault_inject(struct case_run *r, const json_t *step, struct error *e)
 	recorder_flush(r->rec);
 	if (ops->counts_link)
 		traffics_pause(r, true);
-	rc = ops->inject(&f->f, e);
+	rc = ops->layer == FAULT_LINK && !r->c->o.any_link ? leave_alone(r, f, e) : 0;
+	if (!rc)
+		rc = ops->inject(&f->f, e);
 	if (ops->counts_link)
 		traffics_pause(r, false);
 	traffics_settled(f);

@@ -62,6 +62,7 @@ struct executor_options {
 	const char *accel;            /* "auto" "kvm" "tcg" */
 	unsigned lanes;               /* how many cases may run side by side */
 	bool wire;                    /* some of them have the wire between their devices */
+	bool any_link;                /* --allow-any-link; a guest has no link that anybody is reached by */
 	bool keep, verbose;
 	bool cold; /* --cold: no saved guest, neither made nor used */
 	/* Becomes true when the run is to end now (SIGINT, SIGTERM come through the loop, so a wait in it wakes up): ask it in

@@ -22,8 +22,9 @@ struct lanes_options {
 	const char *rdma_core;     /* PREFIX, or NULL */
 	const char *kept;          /* where the lanes of a saved guest are written down (lab.h), or NULL */
 	int boot;
-	unsigned n; /* lanes, 1 to EXECUTOR_LANES_MAX */
-	bool wire;  /* some cases have the wire between their devices */
+	unsigned n;    /* lanes, 1 to EXECUTOR_LANES_MAX */
+	bool wire;     /* some cases have the wire between their devices */
+	bool any_link; /* link faults also where somebody is reached by */
 	bool keep;
 	/* All from the loop. What a lane says: {"case","state","step"…} as in executor.h, or an answer to lanes_ask(). */
 	void (*on_message)(void *user, unsigned lane, json_t *message);

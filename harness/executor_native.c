@@ -104,6 +104,7 @@ static int native_run(sd_event *loop, const struct executor_queue *queue, const 
 					  .boot = 1,
 					  .n = o->lanes,
 					  .wire = o->wire,
+					  .any_link = o->any_link,
 					  .keep = o->keep,
 					  .on_message = on_message,
 					  .on_gone = on_gone,

@@ -459,6 +459,7 @@ static int execute(struct run *r, struct error *e)
 		.modules = o->modules,
 		.rdma_core = o->rdma_core,
 		.accel = o->accel,
+		.any_link = o->any_link,
 		.keep = o->keep,
 		.cold = o->cold,
 		.verbose = o->verbose,

@@ -164,6 +164,7 @@ struct run_options {
 	unsigned lanes;         /* 0: as many as suit this machine */
 	unsigned shard, shards; /* part of so many; 0: all */
 	uint64_t deadline_ns;   /* of the whole run; 0: none */
+	bool any_link;          /* link faults also where somebody is reached by (link_guard.h) */
 	bool strict, keep, cold, fail_fast, quiet, verbose, colour;
 	const json_t *command;      /* array: how it was called */
 	const char *repeat_command; /* what calls the same run again */
