@@ -57,6 +57,7 @@ rows="
 2|no libibverbs.so.1|run $good --rdma-core $work/empty
 3|/etc/passwd: is no kernel image|run $good --lab guest --out $work/runs --kernel /etc/passwd --modules $work/empty
 3|needs --modules DIR as well|run $good --lab guest --out $work/runs --kernel /etc/passwd
+3|--kernel wants a series|run $good --lab guest --out $work/runs --kernel ''
 3|the cache /dev/null is no folder|run $good --lab guest --out $work/runs
 2|no name of a profile|run $good --provider ../rxe
 3|cannot make the folder|run $good --out /dev/null/x

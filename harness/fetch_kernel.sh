@@ -30,8 +30,16 @@ while [ $# -gt 0 ]; do
 	case $1 in
 	--update) update=1; shift ;;
 	--init) init=${2:?--init needs a PROGRAM}; shift 2 ;;
-	--kernel) user_image=${2:?--kernel needs an IMAGE}; shift 2 ;;
-	--modules) user_modules=${2:?--modules needs a DIR}; shift 2 ;;
+	--kernel)
+		user_image=${2:-}
+		[ -n "$user_image" ] || die "--kernel wants a series of Debian's kernels, like 6.12, or an IMAGE"
+		shift 2
+		;;
+	--modules)
+		user_modules=${2:-}
+		[ -n "$user_modules" ] || die "--modules wants the DIR of a kernel's modules"
+		shift 2
+		;;
 	*) die "unknown argument $1" ;;
 	esac
 done
