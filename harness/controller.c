@@ -201,7 +201,7 @@ static void add_opens(struct case_run *r, const char *name, struct ops *ops)
 
 int agents_open(struct case_run *r, const char *name, struct error *e)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	int rc;
 
 	add_opens(r, name, &ops);
@@ -264,7 +264,7 @@ static bool requirements_hold(struct case_run *r, const char *case_dir)
 /* All that is asked for at the end, in one message to each agent where no fault has hold of anything any more. */
 static void ask_last(struct case_run *r, const struct ends *all)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 
 	query_states_add(r, &ops, all, "query");
 	payload_add(r, &ops, 0);
@@ -348,7 +348,7 @@ static int link_as_planned(struct case_run *r, struct error *e)
 /* What came to nothing of the first questions is no reason not to run. */
 static int open_and_ask(struct case_run *r, struct error *e)
 {
-	struct ops opens = { NULL }, asks = { NULL };
+	struct ops opens = { .head = NULL }, asks = { .head = NULL };
 	struct op *op;
 	int rc;
 

@@ -98,7 +98,7 @@ static int both_ends(struct case_run *r, struct object *ends[2], struct error *e
 /* From RESET, or from nothing. As few messages as there can be: the receiver listens before the sender starts. */
 static int set_up(struct case_run *r, struct object *ends[2], struct error *e)
 {
-	struct ops made = { NULL }, connected = { NULL }, started = { NULL };
+	struct ops made = { .head = NULL }, connected = { .head = NULL }, started = { .head = NULL };
 	int rc;
 
 	for (int i = 0; i < 2; i++) {
@@ -240,7 +240,7 @@ void bystander_fault_begins(struct case_run *r, const struct fault *f)
 static void revive(struct case_run *r)
 {
 	struct object *ends[2];
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	struct error e = { "" };
 	int rc = both_ends(r, ends, &e);
 	json_t *stop;

@@ -340,7 +340,7 @@ static bool asks(const struct ends *ends, size_t i, const char *from)
 
 static int ready(struct case_run *r, const struct ends *ends, const char *by, struct error *e)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	int rc = link_up(r, ends, "INIT", by, e);
 
 	for (size_t i = 0; !rc && i < ends->n; i++)
@@ -373,7 +373,7 @@ int cm_up(struct case_run *r, const struct ends *ends, const char *from, const c
 static void take_leave(struct case_run *r, struct object *qp)
 {
 	struct object *peer = ctl_object_find(r, qp->peer);
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	struct error ignored;
 
 	if (!qp->has_cm || agent_unreachable(agent_find(r, qp->agent)) ||

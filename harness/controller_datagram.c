@@ -66,7 +66,7 @@ void datagram_handles(struct case_run *r, struct ops *ops, const struct object *
 
 int datagram_readdress(struct case_run *r, const struct ends *ends, struct error *e)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < ends->n; i++) {

@@ -284,7 +284,7 @@ static int env_mr_renew(void *ctl, const char *mr, const json_t *access, struct 
 {
 	struct case_run *r = ctl;
 	struct object *o = ctl_object_find(r, mr);
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	struct op *op;
 	int rc;
 

@@ -413,7 +413,7 @@ static int add_moves(struct case_run *r, struct ops *ops, const struct ends *end
 /* Ends that a step left in INIT by hand may still lack their receives. */
 static int receives_all(struct case_run *r, const struct ends *ends, const char *by, struct error *e)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	int rc;
 
 	for (size_t i = 0; i < ends->n; i++)

@@ -247,7 +247,7 @@ int ops_run(struct case_run *r, struct ops *ops, uint64_t timeout_ns, struct err
 
 int ask(struct case_run *r, const char *agent, json_t *req, uint64_t timeout_ns, json_t **ret_reply, struct error *e)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	struct op *op = ops_add(&ops, agent, req);
 	int rc;
 

@@ -339,7 +339,7 @@ void payload_take(struct case_run *r, const struct ops *ops)
 
 void payload_settle(struct case_run *r, uint32_t tag)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	struct post *p;
 
 	payload_add(r, &ops, tag);

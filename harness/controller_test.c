@@ -111,7 +111,7 @@ static void members_of_a_list_are_resolved(void)
 				 "ref", "p.a.max_send_sge", "add", 1, "size", 64, "op", "READ", "rkey", "wrong", "size", 64);
 	struct controller c;
 	struct case_run r;
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	struct error e = { "" };
 	const json_t *members;
 

@@ -50,7 +50,7 @@ void recover_phase(struct case_run *r, const json_t *step, const char *phase, un
 
 static void to_err(struct case_run *r, const struct ends *ends)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 
 	/* From RESET there is no way to ERR, and nothing outstanding either. */
 	for (size_t i = 0; i < ends->n; i++) {
@@ -66,7 +66,7 @@ static void to_err(struct case_run *r, const struct ends *ends)
 
 int recover_drain(struct case_run *r, const struct ends *ends, struct error *e)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	int64_t left = 0;
 	int rc;
 

@@ -9,7 +9,7 @@
 
 static int to_reset(struct case_run *r, const struct ends *ends, struct error *e)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	int rc;
 
 	for (size_t i = 0; i < ends->n; i++)
@@ -26,7 +26,7 @@ static int to_reset(struct case_run *r, const struct ends *ends, struct error *e
 static int replace(struct case_run *r, const json_t *step, bool cqs, struct error *e)
 {
 	const json_t *name;
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	size_t i;
 	int rc;
 
@@ -86,7 +86,7 @@ int recover_reset(struct case_run *r, const struct ends *ends, const json_t *ste
 
 static int destroy_qps(struct case_run *r, const struct ends *ends, struct error *e)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	int rc;
 
 	for (size_t i = 0; i < ends->n; i++)

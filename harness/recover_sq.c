@@ -9,7 +9,7 @@
 
 int recover_sq(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	int rc;
 
 	payload_settle(r, 0);

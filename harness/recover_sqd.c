@@ -28,7 +28,7 @@ static void add_move(struct ops *ops, const struct object *qp, const char *to, j
 
 static int to_sqd(struct case_run *r, const struct ends *ends, struct error *e)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	int rc;
 
 	for (size_t i = 0; i < ends->n; i++)
@@ -67,7 +67,7 @@ static int wait_drained(struct case_run *r, const struct ends *ends, struct erro
 /* What the file wants changed; of an address vector all of it has to be given. */
 static int change(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	int rc;
 
 	for (size_t i = 0; json_object_get(step, "qp") && i < ends->n; i++)
@@ -81,7 +81,7 @@ static int change(struct case_run *r, const struct ends *ends, const json_t *ste
 
 static int to_rts(struct case_run *r, const struct ends *ends, struct error *e)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	int rc;
 
 	for (size_t i = 0; i < ends->n; i++)

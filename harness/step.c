@@ -93,7 +93,7 @@ static void give_deadlines(const json_t *step, struct ops *list)
 
 static void run_queued(struct case_run *r, const json_t *step, const struct step_ops *ops, struct step_result *res)
 {
-	struct ops list = { NULL };
+	struct ops list = { .head = NULL };
 	struct error e = { "" };
 	uint64_t begin = now_ns(), end = step_deadline(r, step, begin, CTL_REQUEST_NS);
 	int rc = ops->queue(r, step, &list, &e);

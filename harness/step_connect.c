@@ -17,7 +17,7 @@ static bool is_past_connect(const struct object *qp)
 /* SQD and ERR are no stations on the way to RTS: they are reached from it. */
 static int beyond_rts(struct case_run *r, const struct ends *ends, const char *to, struct error *e)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	int rc;
 
 	for (size_t i = 0; i < ends->n; i++)

@@ -65,7 +65,7 @@ static void set_step(struct case_run *r, const json_t *step)
 /* Moves the requests of all members into one list; each member gets its own back afterwards. */
 static void send_together(struct case_run *r, struct member *m, size_t n, uint64_t timeout_ns)
 {
-	struct ops all = { NULL };
+	struct ops all = { .head = NULL };
 	struct op **owner = NULL;
 	struct error e = { "" };
 	size_t total = 0;

@@ -408,7 +408,7 @@ fail:
 /* Memory must be ready at the peer before the post goes out: the fills run first, the posts stay in the list. */
 static int run_fills(struct case_run *r, struct ops *ops, struct error *e)
 {
-	struct ops fills = { NULL };
+	struct ops fills = { .head = NULL };
 	struct op *op, *tmp;
 	int rc;
 
@@ -429,7 +429,7 @@ static int run_fills(struct case_run *r, struct ops *ops, struct error *e)
 int step_post_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e)
 {
 	struct ends ends = { NULL, 0 };
-	struct ops mine = { NULL };
+	struct ops mine = { .head = NULL };
 	int rc = ends_of_names(r, json_object_get(step, "at"), &ends, e);
 
 	for (size_t i = 0; !rc && i < ends.n; i++)

@@ -35,7 +35,7 @@ void query_states_add(struct case_run *r, struct ops *ops, const struct ends *en
 
 void query_states(struct case_run *r, const struct ends *ends, const char *by)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 
 	query_states_add(r, &ops, ends, by);
 	ops_run(r, &ops, QUERY_NS, NULL);
@@ -89,7 +89,7 @@ void counters_take(struct case_run *r, const struct ops *ops)
 
 void query_counters(struct case_run *r, const char *agent)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 
 	counters_add(r, &ops, agent);
 	ops_run(r, &ops, QUERY_NS, NULL);

@@ -95,7 +95,7 @@ static int judge_end(const struct object *qp, const json_t *stats, const struct 
 static int verify_landed(struct case_run *r, const struct ends *ends, const struct traffic_spec *spec, const struct ops *ran,
 			 struct error *e)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	int rc;
 
 	for (size_t i = 0; i < ends->n; i++) {
@@ -126,7 +126,7 @@ static int verify_landed(struct case_run *r, const struct ends *ends, const stru
 static int prepare(struct case_run *r, const struct ends *ends, const struct traffic_spec *spec, uint32_t tag, json_t *receives,
 		   struct error *e)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	int rc;
 
 	for (size_t i = 0; i < ends->n; i++) {
@@ -171,7 +171,7 @@ struct watcher {
 static void stop_the_others(struct case_run *r, struct ops *ops, void *user)
 {
 	struct watcher *w = user;
-	struct ops stops = { NULL };
+	struct ops stops = { .head = NULL };
 	const struct op *failed = NULL;
 
 	for (const struct op *op = ops->head; op && !failed; op = op->next)
@@ -227,7 +227,7 @@ int ctl_traffic_run(struct case_run *r, const struct ends *ends, const struct tr
 {
 	uint32_t tag = spec->tag + r->traffics_run++ % TAG_ITERATIONS;
 	uint64_t end_ns = now_ns() + timeout_ns;
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	struct watcher w = { .as = spec->as };
 	json_t *receives = json_object();
 	int rc = prepare(r, ends, spec, tag, receives, e);
@@ -274,7 +274,7 @@ static void phase_of(struct case_run *r, const char *as, const json_t *list, con
 
 void traffics_phase(struct case_run *r, const char *as, const char *phase, const char *what)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	const char *name;
 	json_t *list;
 
@@ -288,7 +288,7 @@ void traffics_phase(struct case_run *r, const char *as, const char *phase, const
 
 void traffics_pause(struct case_run *r, bool on)
 {
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	const char *as;
 	json_t *list, *name;
 	size_t i;
@@ -309,7 +309,7 @@ void traffics_pause(struct case_run *r, bool on)
 static int stop_background(struct case_run *r, const char *as, struct error *e)
 {
 	json_t *list = json_object_get(r->traffics, as), *name;
-	struct ops ops = { NULL };
+	struct ops ops = { .head = NULL };
 	size_t i;
 	int rc;
 
