@@ -182,6 +182,7 @@ static void take_earlier(struct argp_state *state, struct input *in)
 
 	if (o->n_select)
 		argp_error(state, "--rerun-failed and --select both say which cases: one of them");
+	o->rerun = true;
 	if (run_failed_load(in->failed_run, &in->earlier, &in->failed, &in->n_failed, &e))
 		argp_error(state, "--rerun-failed: %s", e.text);
 	for (i = 0; i < in->n_failed; i++)

@@ -154,6 +154,7 @@ struct run_options {
 	const char *const *set; /* NULL-terminated */
 	const char *const *select;
 	size_t n_select;
+	bool rerun;                 /* `select` are the cases that did not pass in an earlier run */
 	const char *const *require; /* capabilities without which a skip is a failure */
 	size_t n_require;
 	const char *const *launch; /* NULL-terminated, or NULL */

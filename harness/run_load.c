@@ -29,6 +29,8 @@ static int nothing(const struct run_options *o, size_t loaded, size_t selected, 
 {
 	if (!loaded)
 		error_set(e, -ENOENT, "no scenario to run: there is no *.yaml below %s", o->paths[0]);
+	else if (!selected && o->rerun)
+		error_set(e, -ENOENT, "no scenario to run: none of what failed in that run is among these %zu cases", loaded);
 	else if (!selected)
 		error_set(e, -ENOENT,
 			  "no scenario to run: --select matches none of %zu cases (`qpdrill list scenarios` names them)", loaded);
@@ -88,12 +90,40 @@ static bool is_good(const json_t *result)
 	return false;
 }
 
+/* Globs for all cases of a run that have no good result: a run that was cut off has none for those that it did not come to. */
+static char **not_good(const json_t *run, const json_t *results, size_t *ret_n)
+{
+	const json_t *cases = json_object_get(run, "cases"), *item;
+	char **globs = calloc(json_array_size(results) + json_array_size(cases) + 1, sizeof(*globs));
+	json_t *seen = json_object();
+	size_t i, n = 0;
+
+	json_array_foreach(results, i, item) {
+		const char *id = json_str(item, "case");
+
+		if (!globs || !id)
+			continue;
+		json_object_set_new(seen, id, json_true());
+		if (!is_good(item))
+			globs[n++] = glob_of(id);
+	}
+	json_array_foreach(cases, i, item) {
+		const char *id = json_str(item, "case");
+
+		if (globs && id && !json_object_get(seen, id))
+			globs[n++] = glob_of(id);
+	}
+	json_decref(seen);
+	*ret_n = n;
+	return globs;
+}
+
 int run_failed_load(const char *run_dir, json_t **ret_run, char ***ret_globs, size_t *ret_n, struct error *e)
 {
-	json_t *run = NULL, *results = NULL, *result;
+	json_t *run = NULL, *results = NULL;
 	char path[4096], **globs = NULL;
 	bool torn;
-	size_t i, n = 0;
+	size_t n = 0;
 	int rc;
 
 	snprintf(path, sizeof(path), "%s/run.json", run_dir);
@@ -102,12 +132,9 @@ int run_failed_load(const char *run_dir, json_t **ret_run, char ***ret_globs, si
 	if (!rc)
 		rc = json_load_lines(path, &results, &torn, e);
 	if (!rc)
-		globs = calloc(json_array_size(results) + 1, sizeof(*globs));
+		globs = not_good(run, results, &n);
 	if (!rc && !globs)
 		rc = error_set(e, -ENOMEM, "out of memory");
-	json_array_foreach(results, i, result)
-		if (globs && json_str(result, "case") && !is_good(result))
-			globs[n++] = glob_of(json_str(result, "case"));
 	json_decref(results);
 	if (rc) {
 		json_decref(run);
