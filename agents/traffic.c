@@ -61,6 +61,7 @@ struct traffic *traffic_make(struct agent *a, const char *as, struct qp *qp)
 		json_decref(t->first_error);
 		free(t->early);
 		free(t->landed);
+		free(t->came);
 		traffic_phases_forget(t);
 	} else {
 		t = calloc(1, sizeof(*t));
@@ -119,6 +120,9 @@ json_t *traffic_json(const struct traffic *t)
 			  "gap_max_ns", (json_int_t)t->gap_max_ns, "gap_t_ns", (json_int_t)t->gap_t_ns, "p50_ns",
 			  (json_int_t)hist_quantile(&t->latency, 500), "p99_ns", (json_int_t)hist_quantile(&t->latency, 990));
 
+	if (t->lossy)
+		json_object_update_new(
+			f, json_pack("{s:I, s:I}", "doubled", (json_int_t)t->doubled, "reordered", (json_int_t)t->reordered));
 	if (t->first_error)
 		json_object_set(f, "first_error", t->first_error);
 	return f;
@@ -235,7 +239,7 @@ static uint64_t index_of_send(const struct traffic *t, uint64_t n)
 /* The peer's n-th SEND shows that it had taken ours up to n - window: no more than two windows are ever without a receive. */
 static bool send_may_go(const struct traffic *t, unsigned more)
 {
-	return !t->rx || t->arrived >= t->expect || t->sends + more < t->arrived + t->window;
+	return !t->rx || t->lossy || t->arrived >= t->expect || t->sends + more < t->arrived + t->window;
 }
 
 static int on_pace(sd_event_source *source, uint64_t usec, void *user)
@@ -522,9 +526,10 @@ void traffic_received(struct traffic *t, struct queue *q, uint32_t seq, const st
 		return;
 	}
 	t->arrived++;
-	if (wc->byte_len == t->size + rx->head &&
-	    pattern_check(traffic_pattern(t, t->peer_tag, index), at, t->size) == PATTERN_INTACT) {
-		t->received++;
+	if (t->lossy ? traffic_lossy_took(t, at, wc->byte_len - rx->head)
+		     : wc->byte_len == t->size + rx->head &&
+			       pattern_check(traffic_pattern(t, t->peer_tag, index), at, t->size) == PATTERN_INTACT) {
+		t->received += !t->lossy; /* which counts by itself */
 		if (!t->tx)
 			progress(t, t_ns);
 	} else {
@@ -577,6 +582,7 @@ void traffic_forget(struct agent *a)
 		json_decref(t->first_error);
 		free(t->early);
 		free(t->landed);
+		free(t->came);
 		traffic_phases_forget(t);
 		free(t->as);
 		free(t);

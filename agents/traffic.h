@@ -64,7 +64,7 @@ struct traffic {
 
 	int ops[TRAFFIC_OPS_MAX]; /* IBV_WR_* */
 	unsigned n_ops;
-	bool tx, rx, background, stopping, paused;
+	bool tx, rx, background, stopping, paused, lossy;
 	uint64_t messages; /* to send; 0: until stopped */
 	uint64_t expect;   /* SENDs from the peer; UINT64_MAX: any number */
 	unsigned depth, window;
@@ -76,8 +76,10 @@ struct traffic {
 	uint64_t next;  /* message to be posted */
 	uint64_t sends; /* of them SENDs */
 	uint64_t outstanding;
-	uint64_t arrived;  /* SENDs of the peer, intact or not */
-	unsigned recv_due; /* receives taken and not yet replaced */
+	uint64_t arrived; /* SENDs of the peer, intact or not */
+	uint8_t *came;    /* lossy: a bit for each message of the peer that came; came_bytes of them are there */
+	uint64_t came_bytes, newest, doubled, reordered; /* newest: 1 + the highest number that came */
+	unsigned recv_due;                               /* receives taken and not yet replaced */
 	struct span sent_span, recv_span;
 	struct early *early;
 	unsigned n_early;
@@ -109,6 +111,8 @@ void traffic_resume(struct traffic *t);
 /* rc of the answer; text (may be NULL) is why, for first_error when there is none yet. */
 void traffic_end(struct traffic *t, int rc, const char *phase, const char *text);
 json_t *traffic_json(const struct traffic *t);
+/* (traffic_lossy.c) Takes a SEND of the peer by its content; false: it is none of the peer's messages. */
+bool traffic_lossy_took(struct traffic *t, const void *at, uint32_t bytes);
 /* The parts that run (traffic_phase.c): something was done, it took so long; none any more. */
 void traffic_phases_progress(struct traffic *t, uint64_t now);
 void traffic_phases_latency(struct traffic *t, uint64_t latency_ns);

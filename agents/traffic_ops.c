@@ -168,7 +168,10 @@ static int set_up(struct agent *a, const json_t *body, struct traffic *t, struct
 	t->peer_tag = (uint32_t)json_int(body, "peer_tag", t->tag);
 	t->messages = json_u64(body, "messages", 0);
 	t->background = json_bool(body, "background", false);
-	t->expect = t->rx ? json_u64(body, "expect_messages", own_sends(t)) : 0;
+	t->lossy = json_bool(body, "lossy", false);
+	if (t->lossy && (t->n_ops > 1 || t->ops[0] != IBV_WR_SEND || !t->background))
+		return error_set(e, -EINVAL, "a lossy traffic is of SENDs, and in the background");
+	t->expect = !t->rx ? 0 : t->lossy ? UINT64_MAX : json_u64(body, "expect_messages", own_sends(t));
 	t->interval_ns = json_u64(body, "interval_ns", 0);
 	t->gap_ns = json_u64(body, "gap_ns", 0);
 	t->raddr = json_u64(body, "raddr", 0);

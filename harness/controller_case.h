@@ -553,7 +553,7 @@ struct traffic_spec {
 	int64_t size, depth, messages;
 	uint32_t tag;
 	const char *by;
-	bool background;
+	bool background, lossy;
 };
 
 /* Verified traffic between both ends of each pair, in both directions. 0 when every message arrived intact. */

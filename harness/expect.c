@@ -130,11 +130,13 @@ void names_text(const json_t *value, struct text *t)
 }
 
 const struct part_ops expect_parts[] = {
-	{ "wc", expect_wc },         { "recv_wc", expect_recv_wc }, { "qp", expect_qp },           { "attr", expect_attr },
-	{ "event", expect_event },   { "cm", expect_cm },           { "payload", expect_payload }, { "counter", expect_counter },
-	{ "ledger", expect_ledger }, { "hits", expect_hits },       { "errors", expect_traffic },  { "gap", expect_traffic },
-	{ "p50", expect_traffic },   { "p99", expect_traffic },     { "phase", expect_phase },     { "packets", expect_packets },
-	{ "grh", expect_grh },
+	{ "wc", expect_wc },           { "recv_wc", expect_recv_wc },   { "qp", expect_qp },
+	{ "attr", expect_attr },       { "event", expect_event },       { "cm", expect_cm },
+	{ "payload", expect_payload }, { "counter", expect_counter },   { "ledger", expect_ledger },
+	{ "hits", expect_hits },       { "errors", expect_traffic },    { "gap", expect_traffic },
+	{ "p50", expect_traffic },     { "p99", expect_traffic },       { "phase", expect_phase },
+	{ "packets", expect_packets }, { "grh", expect_grh },           { "delivered", expect_traffic },
+	{ "doubled", expect_traffic }, { "reordered", expect_traffic }, { "lost", expect_traffic },
 };
 const size_t expect_parts_n = sizeof(expect_parts) / sizeof(expect_parts[0]);
 

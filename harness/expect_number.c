@@ -292,13 +292,14 @@ struct statistic {
 	bool ns;
 };
 static const struct statistic statistics[] = {
-	{ "errors", "errors", false },
-	{ "gap", "gap_max_ns", true },
-	{ "p50", "p50_ns", true },
-	{ "p99", "p99_ns", true },
+	{ "errors", "errors", false },       { "gap", "gap_max_ns", true },      { "p50", "p50_ns", true },
+	{ "p99", "p99_ns", true },           { "delivered", "received", false }, { "doubled", "doubled", false },
+	{ "reordered", "reordered", false }, { "lost", "lost", false },
 };
 
 /* The newest statistics of a traffic in a phase, of one direction; phases: the accepted names, NULL-terminated. */
+static const struct statistic *const first_growing = &statistics[4];
+
 static const json_t *traffic_record(const struct model *m, const char *as, const char *from, const char *const *phases)
 {
 	for (size_t i = m->kept.n; i-- > 0;) {
@@ -315,6 +316,26 @@ static const json_t *traffic_record(const struct model *m, const char *as, const
 	return NULL;
 }
 
+/* Of what the peer has sent so much has not come. */
+static int64_t lost_towards(const struct model *m, const char *as, const char *to, const json_t *here, const char *const *phases)
+{
+	size_t qp = m_qp_find(m, to, strlen(to));
+	const json_t *there = qp == M_NONE ? NULL : traffic_record(m, as, m->qps.v[qp].peer, phases);
+	int64_t lost = json_int(there, "sent", 0) - json_int(here, "received", 0);
+
+	return lost > 0 ? lost : 0;
+}
+
+/* What a lossy traffic counts only grows: too little of it may still become enough. */
+static enum expect_state growing(const struct eval *v, const struct statistic *st, const json_t *cmp, int64_t value,
+				 const json_t *now)
+{
+	const char *phase = json_str(now, "phase");
+
+	return st >= first_growing && phase && !strcmp(phase, "now") && !cmp_exceeded(v->m, cmp, value) ? EXPECT_PENDING
+													: EXPECT_BROKEN;
+}
+
 static void traffic_direction(struct eval *v, const json_t *x, const char *as, const char *from, const char *const *phases,
 			      const char *const *before_phases, struct part *p)
 {
@@ -329,7 +350,9 @@ static void traffic_direction(struct eval *v, const json_t *x, const char *as, c
 		if (!cmp)
 			continue;
 		text_add(&p->seen, "%s%s %s ", p->seen.len ? ", " : "", from ? from : as, st->key);
-		if (!now || !json_object_get(now, st->field)) {
+		if (now && from && !strcmp(st->key, "lost"))
+			value = lost_towards(v->m, as, from, now, phases);
+		else if (!now || !json_object_get(now, st->field)) {
 			text_add(&p->seen, "unknown");
 			p->state = expect_worse(p->state, EXPECT_PENDING);
 			continue;
@@ -339,7 +362,7 @@ static void traffic_direction(struct eval *v, const json_t *x, const char *as, c
 		else
 			text_add(&p->seen, "%lld", (long long)value);
 		if (cmp_holds(v->m, cmp, value, before ? &base : NULL) != 1)
-			p->state = EXPECT_BROKEN;
+			p->state = expect_worse(p->state, growing(v, st, cmp, value, now));
 	}
 }
 

@@ -217,7 +217,7 @@ void check_poll(struct loader *l, const struct ynode *map, void *out)
 
 void check_traffic(struct loader *l, const struct ynode *map, void *out)
 {
-	static const char *const others[] = { "pair", "ops", "size", "depth", "messages", "to", "as", NULL };
+	static const char *const others[] = { "pair", "ops", "size", "depth", "messages", "to", "as", "lossy", NULL };
 	const char *other = first_of(out, others);
 
 	if (json_object_get(out, "stop")) {
@@ -231,6 +231,11 @@ void check_traffic(struct loader *l, const struct ynode *map, void *out)
 	if (!json_object_get(out, "messages") && !json_object_get(out, "as"))
 		complain(l, key_of(map, NULL), "`messages: 64`, or `as: NAME` and later `- traffic: { stop: NAME }`",
 			 "this traffic would never end");
+	want_with(l, map, out, "lossy", "as");
+	if (json_bool(out, "lossy", false))
+		fit_lossy(l, map, out);
+	if (json_bool(out, "lossy", false) && (json_array_size(json_object_get(out, "ops")) != 1 || !json_has(out, "ops", "SEND")))
+		complain(l, key_of(map, "lossy"), "`ops: [SEND]`", "what is lost of a WRITE leaves no gap: a lossy traffic sends");
 }
 
 void check_remember(struct loader *l, const struct ynode *map, void *out)
@@ -251,14 +256,17 @@ void check_recover(struct loader *l, const struct ynode *map, void *out)
 	fit_recover(l, map, out);
 }
 
-static const char *const subjects[] = { "wc",      "recv_wc", "qp",     "attr", "event", "cm",  "payload", "counter", "ledger",
-					"packets", "hits",    "errors", "gap",  "p50",   "p99", "phase",   "grh",     NULL };
+static const char *const subjects[] = { "wc",     "recv_wc",   "qp",   "attr",    "event",     "cm",  "payload", "counter",
+					"ledger", "packets",   "hits", "errors",  "gap",       "p50", "p99",     "phase",
+					"grh",    "delivered", "lost", "doubled", "reordered", NULL };
 
 /* Whose? Each subject needs an end, or a name that it is of. */
 static void check_owner(struct loader *l, const struct ynode *map, json_t *out)
 {
 	static const char *const of_end[] = { "qp", "attr", "event", "cm", "counter", "ledger", "grh", NULL };
-	static const char *const of_traffic[] = { "errors", "gap", "p50", "p99", NULL };
+	static const char *const of_traffic[] = {
+		"errors", "gap", "p50", "p99", "delivered", "lost", "doubled", "reordered", NULL
+	};
 	const char *key, *of = json_str(out, "of");
 	const json_t *label = of ? json_object_get(l->labels, of) : NULL;
 	unsigned kind = (unsigned)json_int(label, "kind", 0);

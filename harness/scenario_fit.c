@@ -306,6 +306,23 @@ static void fit_path(struct loader *l, const struct ynode *map, const char *path
 			 "`sq` leads out of SQE, a state that QPs of type %s do not have", type_of(l, w));
 }
 
+void fit_lossy(struct loader *l, const struct ynode *map, const json_t *out)
+{
+	const json_t *pairs = json_object_get(out, "pair");
+	struct end_walk w;
+
+	end_walk_begin(&w, l, "*");
+	while (end_walk_next(&w)) {
+		if (pairs && !json_array_has(pairs, json_object_iter_key(w.iter)) && !json_array_has(pairs, "*"))
+			continue;
+		if (file_qp_unanswered(l, w.pair, w.agent))
+			continue;
+		complain(l, key_of(map, "lossy"), "`qp: { type: UC }`",
+			 "on %s nothing is lost while the connection lives: `lossy` is of UC and UD", type_of(l, &w));
+		return;
+	}
+}
+
 /* What is fixed when a QP is created changes with a new one alone. */
 static void fit_new_qp(struct loader *l, const struct ynode *map, const json_t *block, const char *path)
 {

@@ -282,6 +282,8 @@ static const struct gkey traffic_keys[] = {
 	{ "messages", G_NUMBER, 0, .min = 1, .max = 1LL << 32,
 	  .help = "per direction and operation list; without it: until stopped" },
 	{ "to", G_OBJECT, G_OBJ_MR, .help = "an MR of the file instead of memory of its own" },
+	{ "lossy", G_BOOL, 0,
+	  .help = "UC and UD: messages may be lost, doubled and reordered, which is counted; a damaged one is still an error" },
 	{ .name = NULL },
 };
 
@@ -388,6 +390,10 @@ static const struct gkey expect_keys[] = {
 	{ "gap", G_COMPARE, G_TIME, .help = "traffic: longest time without a completion" },
 	{ "p50", G_COMPARE, G_TIME, .help = "traffic: median latency" },
 	{ "p99", G_COMPARE, G_TIME, .help = "traffic: latency that 1 in 100 exceeds" },
+	{ "delivered", G_COMPARE, 0, .help = "lossy traffic: messages that came whole, each counted once" },
+	{ "lost", G_COMPARE, 0, .help = "lossy traffic: messages that were sent and have not come" },
+	{ "doubled", G_COMPARE, 0, .help = "lossy traffic: messages that came again" },
+	{ "reordered", G_COMPARE, 0, .help = "lossy traffic: messages that a later one overtook" },
 	{ "phase", G_MAP, 0, .map = &phase_map, .help = "how long a recovery took" },
 	{ "within", G_DURATION, 0, .max = MAX_TIME, .help = "a deadline other than the computed one" },
 	{ "for", G_DURATION, 0, .max = MAX_TIME, .help = "must still hold after so long, and nothing else have come" },

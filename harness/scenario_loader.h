@@ -228,6 +228,7 @@ void fit_connect(struct loader *l, const struct ynode *map, const json_t *out);
 void fit_post_recv(struct loader *l, const struct ynode *map, const json_t *out);
 void fit_modify(struct loader *l, const struct ynode *map, const json_t *out);
 void fit_group(struct loader *l, const struct ynode *map, const json_t *out);
+void fit_lossy(struct loader *l, const struct ynode *map, const json_t *out);
 void fit_recover(struct loader *l, const struct ynode *map, const json_t *out);
 void fit_expect(struct loader *l, const struct ynode *map, const json_t *out);
 /* scenario_fit_objects.c */

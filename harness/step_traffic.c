@@ -61,6 +61,8 @@ static json_t *traffic_request(struct case_run *r, const struct object *qp, cons
 	datagram_address(r, qp, NULL, req);
 	if (spec->background)
 		json_object_set_new(req, "background", json_true());
+	if (spec->lossy)
+		json_object_set_new(req, "lossy", json_true());
 	/* How far SENDs may run ahead is a matter of the other end's receives. */
 	if (json_object_get(receives, qp->peer))
 		json_object_set(req, "peer_receives", json_object_get(receives, qp->peer));
@@ -372,7 +374,8 @@ void step_traffic(struct case_run *r, const json_t *step, struct step_result *re
 	struct traffic_spec spec = { .ops = json_object_get(step, "ops"),
 				     .tag = (uint32_t)json_int(step, "tag", 0),
 				     .by = "step",
-				     .background = json_bool(step, "background", as != NULL) };
+				     .background = json_bool(step, "background", as != NULL),
+				     .lossy = json_bool(step, "lossy", false) };
 	struct ends ends = { NULL, 0 };
 	struct error e = { "" };
 	char name[CTL_NAME_MAX];
