@@ -30,7 +30,7 @@ print_table() {
 	local one dir runs=() missing=()
 	while read -r one; do
 		for dir in "$out/$one"/*-of-*/latest; do
-			[ ! -r "$dir/run.json" ] || runs+=("$dir")
+			[ ! -r "$dir/run.json" ] || [ -e "${dir%/latest}/nothing" ] || runs+=("$dir")
 		done
 		[ ! -s "$out/$one/missing" ] || missing+=("* $one: $(cat "$out/$one/missing")")
 	done <"$out/series"
@@ -139,7 +139,7 @@ run_part() { # folder series part argument...
 		return 0
 	elif ! grep -qsv '"verdict":"error"' "$dir/latest/results.jsonl"; then
 		echo "part $k of $parts did not run. $(why_nothing_ran "$dir")" >"$out/$one/missing"
-		rm -rf "$dir"
+		touch "$dir/nothing" # the console is there to be looked at
 		return 1
 	fi
 	note $rc
@@ -153,7 +153,8 @@ was_cut() { # folder
 
 # Every case of a part is an error: the first one says why, or whoever could not even begin.
 why_nothing_ran() { # folder
-	sed -nE '1s/.*"headline":"(([^"\\]|\\.)*)".*/\1/p' "$1/latest/results.jsonl" 2>/dev/null | grep . || tail -1 "$1/said"
+	{ sed -nE '1s/.*"headline":"(([^"\\]|\\.)*)".*/\1/p' "$1/latest/results.jsonl" 2>/dev/null | grep . || tail -1 "$1/said"; } |
+		sed 's/; it ends in: .*//; s/^not run: //'
 }
 
 for one in "${series[@]}"; do
@@ -173,6 +174,6 @@ for one in "${series[@]}"; do
 done
 trap - INT TERM HUP
 print_table | tee "$out/table.md" || exit 3
-left=$(find "$out" -path '*-of-*/said' -execdir sh -c '! [ -e status ]' \; -print | wc -l)
+left=$(find "$out" -path '*-of-*/said' -execdir sh -c '! [ -e status ] && ! [ -e nothing ]' \; -print | wc -l)
 [ "$left" -eq 0 ] || echo "kernels: $left parts have not come to their end (each may take $deadline): the same command runs them again" >&2
 exit "$worst"
