@@ -46,7 +46,7 @@ AGENT_SRCS := $(filter-out %_test.c %_fuzz.c,$(sort $(wildcard agents/*.c)))
 TESTS := $(sort $(wildcard harness/*_test.c faults/*_test.c reports/*_test.c agents/*_test.c))
 FUZZERS := $(sort $(wildcard harness/*_fuzz.c faults/*_fuzz.c reports/*_fuzz.c agents/*_fuzz.c))
 SCRIPTS := $(sort $(wildcard harness/*.sh harness/*.bash faults/*.sh reports/*.sh agents/*.sh scenarios/*.sh)) .ci/run
-MAINS := harness/main.c harness/inner_main.c harness/guest_init.c agents/agent_main.c agents/wire_main.c agents/wire_bench.c agents/agent_bench.c harness/short_bench.c
+MAINS := harness/main.c harness/inner_main.c harness/guest_init.c agents/agent_main.c agents/wire_main.c agents/wire_bench.c agents/agent_bench.c agents/liar.c harness/short_bench.c
 LIB_OBJS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAINS),$(SRCS)))
 AGENT_OBJS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAINS),$(AGENT_SRCS)))
 TEST_BINS := $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
@@ -126,6 +126,11 @@ $(BUILD)/wire_bench: $(BUILD)/obj/agents/wire_bench.o $(BUILD)/libqdagent.a $(BU
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(WIRE_LIBS)
 
+# Lies for an agent, in tests.
+$(BUILD)/liar: $(BUILD)/obj/agents/liar.o $(BUILD)/libqd.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(LIBS)
+
 $(BUILD)/agent_bench: $(BUILD)/obj/agents/agent_bench.o $(BUILD)/libqdagent.a $(BUILD)/libqd.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(AGENT_LIBS)
@@ -178,7 +183,7 @@ test: setup
 unit: all tests
 	@harness/test_all.sh --unit $(BUILD)
 
-tests: $(TEST_BINS) $(BUILD)/short_bench
+tests: $(TEST_BINS) $(BUILD)/short_bench $(BUILD)/liar
 
 ##kernels: run KERNELS_RUN (all scenarios) on each of KERNELS (series of Debian's kernels, fetched once) and print where they differ; goes on where it was interrupted
 kernels: setup
