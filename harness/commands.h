@@ -19,6 +19,7 @@ int cmd_bench(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_coverage(int argc, char **argv);
 int cmd_clean(int argc, char **argv);
+int cmd_explain(int argc, char **argv);
 int cmd_guest(int argc, char **argv);
 int cmd_judge(int argc, char **argv);
 int cmd_list(int argc, char **argv);
