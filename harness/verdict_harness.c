@@ -122,6 +122,13 @@ static bool block_was_meant(const struct judge *j, const struct m_kept *k)
 	return meant;
 }
 
+/* An agent that answers late may have had its turn late: a call of the device that does not return is a record of the agent's own.
+ */
+static bool late_turn(const struct judge *j, const struct m_kept *k)
+{
+	return !json_str(k->r, "obj") && LATE_ONES * j->m->late_max_ns >= json_u64(k->r, "waited_ns", 0);
+}
+
 static bool blocked_in(const struct judge *j, size_t inst, bool *ret_expected)
 {
 	bool any = false;
@@ -133,7 +140,7 @@ static bool blocked_in(const struct judge *j, size_t inst, bool *ret_expected)
 		if (strcmp(k->kind, "blocked") || k->inst != inst)
 			continue;
 		any = true;
-		*ret_expected &= block_was_meant(j, k);
+		*ret_expected &= block_was_meant(j, k) || late_turn(j, k);
 	}
 	return any;
 }
@@ -154,13 +161,6 @@ static void timed_out(struct judge *j, size_t inst)
 	finding_set(f, f->expected, "%s to end", judge_do(j, inst));
 	finding_set(f, f->seen, "no end after %s", took);
 	finding_set(f, f->text, "%s did not end within %s%s%s", judge_do(j, inst), took, *in->text ? ": " : "", in->text);
-}
-
-/* An agent that answers late may have had its turn late: a call of the device that does not return is a record of the agent's own.
- */
-static bool late_turn(const struct judge *j, const struct m_kept *k)
-{
-	return !json_str(k->r, "obj") && LATE_ONES * j->m->late_max_ns >= json_u64(k->r, "waited_ns", 0);
 }
 
 static void answer_late(struct judge *j, const struct m_kept *k)
