@@ -350,7 +350,12 @@ static bool replay(const json_t *lines, const char *path, unsigned *n, bool verb
 		if (is_done(lines, json_int(entry, "id", 0)))
 			continue;
 		if (json_object_get(entry, "pid")) {
-			*n += end_process(entry);
+			bool was_there = end_process(entry);
+
+			if (verbose)
+				log_info("undo: process %d ... %s", (int)json_int(entry, "pid", 0),
+					 was_there ? "ended" : "was gone already");
+			*n += was_there;
 		} else if (undo && same_netns) {
 			*n += run_undo(undo, verbose);
 		} else if (undo && netns_is_used(netns)) {

@@ -164,26 +164,73 @@ killed_guest_is_an_error_of_nobody_else() {
 	verdict 'a killed QEMU costs one case' $? 'stays fails, the two around it pass'
 }
 
-# Lab rxe is native inside a guest: its links and devices are what a killed controller leaves there.
+# Lab rxe is native inside a guest: its links and devices are what a killed controller leaves there. One run tells how long it takes; the
+# others are killed at random moments of such a time, under every fault of the link, and after `clean` the machine has to be as it was.
+# QPDRILL_KILL_POINTS says how many (4), QPDRILL_KILL_SEED where the moments come from; both are printed.
 killed_native_controller_is_cleaned_up_after() {
+	local points=${QPDRILL_KILL_POINTS:-4} seed=${QPDRILL_KILL_SEED:-$RANDOM}
+	cat >"$work/busy.yaml" <<-END
+		qpdrill: 1
+		title: Links are changed in every way, one after the other
+		bystander: none
+		qp: { timeout: 20, retry_cnt: 7 }
+		steps:
+		  - connect:
+		  - fault: { netem: { at: a, delay: 1ms }, as: late }
+		  - post: { at: a, op: SEND, size: 64, as: s }
+		  - expect: { of: s, wc: SUCCESS }
+		  - clear: late
+		  - fault: { neighbour: { at: a }, as: astray }
+		  - clear: astray
+		  - fault: { mtu_shrunk: { at: a, mtu: 1400 }, as: narrow }
+		  - clear: narrow
+		  - allow: { at: [dev.a, dev.b], event: [PORT_ERR, GID_CHANGE] }
+		  - fault: { link_down: { at: a }, as: down }
+		  - clear: down
+		  - fault: { address_moved: { at: b }, as: moved }
+		  - clear: moved
+		  - fault: { device_recreated: { at: b }, as: renewed }
+		  - clear: renewed
+	END
 	cat >"$work/native" <<-END
 		cd '$PWD'
 		export QPDRILL_STATE=/run/qpdrill-test
-		for delay in 0.2 0.5 0.9 1.6; do
-			'$qpdrill' run '$work/plain.yaml' '$work/stays.yaml' --provider none --lanes 1 --lab rxe --out /run/out >/dev/null 2>&1 &
+		RANDOM=$seed
+		busy() { exec '$qpdrill' run '$work/busy.yaml' --provider none --lanes 1 --lab rxe --out /run/out; }
+		# What a run may change: links, addresses, neighbours, queues, rules, routes, sysctls of all and default, devices, processes, journals.
+		picture() {
+			ip -o addr; ip -o link; ip neigh; ip rule; ip route show table all; tc qdisc; rdma link; ls /sys/class/infiniband
+			grep -rs . /proc/sys/net/ipv[46]/conf/all /proc/sys/net/ipv[46]/conf/default /proc/sys/net/core | sort
+			readlink /proc/[0-9]*/exe | grep -E '/qpdrill[^/]*\$|/(ip|tc|rdma)\$' | sort
+			ls "\$QPDRILL_STATE"
+		}
+		now_ms() { read -r up _ </proc/uptime; echo \$((10#\${up/./} * 10)); }
+		begin=\$(now_ms)
+		(busy) >/run/first 2>&1 || { cat /run/first >&2; exit 1; }
+		whole=\$((\$(now_ms) - begin)) undone=0
+		picture >/run/before
+		for ((i = 1; i <= $points; i++)); do
+			delay=\$((RANDOM * whole / 32768))
+			(busy) >/dev/null 2>&1 &
 			pid=\$!
-			sleep \$delay
-			kill -KILL \$pid || exit 1
+			sleep \$(printf '%d.%03d' \$((delay / 1000)) \$((delay % 1000)))
+			kill -KILL \$pid 2>/dev/null
 			wait \$pid 2>/dev/null
+			'$qpdrill' clean >/run/clean 2>&1 || { cat /run/clean >&2; exit 1; }
+			n=\$(sed -n 's/^\([0-9]*\) changes* undone\$/\1/p' /run/clean)
+			# Each is told of in a line of its own.
+			[ "\$(grep -c 'undo: .*done\$\|undo: .*ended\$' /run/clean)" -eq "\$n" ] || { echo "point \$i: \$n changes undone and not told"; cat /run/clean; }
+			undone=\$((undone + n))
+			# What was killed takes a moment to be gone.
+			for ((w = 0; w < 600; w++)); do picture >/run/after; cmp -s /run/before /run/after && break; sleep 0.1; done
+			diff /run/before /run/after >/run/difference || { echo "point \$i, killed after \$delay of \$whole ms"; cat /run/difference; }
 		done
-		'$qpdrill' clean >&2 || exit 1
-		agents() { cat /proc/[0-9]*/comm 2>/dev/null | grep -cx qpdrill-agent; }
-		for i in \$(seq 600); do [ "\$(agents)" = 0 ] && break; sleep 0.1; done
-		echo "links \$(ls /sys/class/net | grep -c ^qd) devices \$(ls /sys/class/infiniband | wc -l) agents \$(agents) journals \$(ls /run/qpdrill-test | wc -l)"
+		[ \$undone -gt 0 ] && echo undone
+		'$qpdrill' clean 2>&1 | tail -1
 	END
 	"$qpdrill" guest run "bash $work/native" >"$work/out" 2>"$work/err"
-	[ "$(cat "$work/out")" = 'links 0 devices 0 agents 0 journals 0' ]
-	verdict 'clean removes links, devices and agents of killed native runs' $?
+	[ "$(cat "$work/out")" = $'undone\n0 changes undone' ]
+	verdict "clean leaves nothing of native runs killed at $points random points, and says what it undid" $? "seed $seed"
 }
 
 # Somebody who is not root, without network, with a filled cache.

@@ -139,7 +139,7 @@ static void a_launchers_connection_is_left_alone(void)
 	if (skipped("connections of launchers"))
 		return;
 	refused("far", NULL, &self, 1, NULL);
-	CU_ASSERT_FATAL(connect_at("198.51.100.1", fds));
+	MUST(connect_at("198.51.100.1", fds));
 	refused("far", NULL, &self, 1, "by which an agent was launched (to ::ffff:198.51.100.1)");
 	refused("lab", NULL, &self, 1, NULL);
 	refused("far", NULL, &nobody, 1, NULL);
@@ -156,7 +156,7 @@ static void a_connection_below_a_launcher_is_found(void)
 
 	if (skipped("connections below launchers"))
 		return;
-	CU_ASSERT_FATAL(pipe2(ready, O_CLOEXEC) == 0);
+	MUST(pipe2(ready, O_CLOEXEC) == 0);
 	pid_t child = fork();
 
 	if (child == 0) {
