@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TCP_ESTABLISHED_STATE 1u
+#define TCP_ESTABLISHED_STATE "01"
+#define SOCKET_PREFIX "socket:["
 
 /* An address as IPv6 has it, or mapped. */
 struct addr {
@@ -60,8 +61,7 @@ static bool is_on(const char *netdev, const struct addr *a)
 
 static bool has_default_route(const char *netdev)
 {
-	char line[512], name[32], to[40], mask[40];
-	unsigned length;
+	char line[512], name[32], to[40], mask[40], length[4];
 	bool found = false;
 	FILE *f = fopen("/proc/self/net/route", "re");
 
@@ -72,8 +72,8 @@ static bool has_default_route(const char *netdev)
 		fclose(f);
 	f = fopen("/proc/self/net/ipv6_route", "re");
 	while (f && !found && fgets(line, sizeof line, f))
-		found = sscanf(line, "%32s %x %*s %*s %*s %*s %*s %*s %*s %31s", to, &length, name) == 3 &&
-			strcmp(name, netdev) == 0 && length == 0 && strspn(to, "0") == 32;
+		found = sscanf(line, "%32s %3s %*s %*s %*s %*s %*s %*s %*s %31s", to, length, name) == 3 &&
+			strcmp(name, netdev) == 0 && strcmp(length, "00") == 0 && strspn(to, "0") == 32;
 	if (f)
 		fclose(f);
 	return found;
@@ -109,13 +109,12 @@ static void sockets_of(struct inodes *s, pid_t pid)
 	dir = opendir(path);
 	for (const struct dirent *d; dir && (d = readdir(dir));) {
 		ssize_t n = readlinkat(dirfd(dir), d->d_name, target, sizeof target - 1);
-		unsigned long inode;
 
 		if (n <= 0)
 			continue;
 		target[n] = '\0';
-		if (sscanf(target, "socket:[%lu]", &inode) == 1)
-			inode_add(s, inode);
+		if (strncmp(target, SOCKET_PREFIX, strlen(SOCKET_PREFIX)) == 0)
+			inode_add(s, strtoul(target + strlen(SOCKET_PREFIX), NULL, 10));
 	}
 	if (dir)
 		closedir(dir);
@@ -151,17 +150,15 @@ static bool is_among(const struct inodes *s, unsigned long inode)
 
 static bool connected_by(const char *netdev, const char *table, const struct inodes *s, char *ret_text, size_t size)
 {
-	char line[512], local[40], remote[40];
-	unsigned state;
-	unsigned long inode;
+	char line[512], local[40], remote[40], state[4], inode[24];
 	bool found = false;
 	struct addr a;
 	FILE *f = fopen(table, "re");
 
 	while (f && !found && fgets(line, sizeof line, f)) {
-		if (sscanf(line, " %*d: %32[0-9A-F]:%*x %32[0-9A-F]:%*x %x %*s %*s %*s %*d %*d %lu", local, remote, &state,
-			   &inode) != 4 ||
-		    state != TCP_ESTABLISHED_STATE || !is_among(s, inode) || !unhex(local, &a))
+		if (sscanf(line, " %*d: %32[0-9A-F]:%*x %32[0-9A-F]:%*x %3s %*s %*s %*s %*d %*d %20s", local, remote, state,
+			   inode) != 4 ||
+		    strcmp(state, TCP_ESTABLISHED_STATE) != 0 || !is_among(s, strtoul(inode, NULL, 10)) || !unhex(local, &a))
 			continue;
 		found = is_on(netdev, &a);
 		if (found && unhex(remote, &a))
@@ -176,8 +173,8 @@ static bool connected_by(const char *netdev, const char *table, const struct ino
 static pid_t parent_of(pid_t pid)
 {
 	char path[64], line[512] = "";
+	char parent[16];
 	const char *p;
-	int parent = 0;
 	FILE *f;
 
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
@@ -187,7 +184,7 @@ static pid_t parent_of(pid_t pid)
 	if (f)
 		fclose(f);
 	p = strrchr(line, ')');
-	return p && sscanf(p + 1, " %*c %d", &parent) == 1 ? (pid_t)parent : 0;
+	return p && sscanf(p + 1, " %*c %15s", parent) == 1 ? (pid_t)strtol(parent, NULL, 10) : 0;
 }
 
 static void sockets_below(struct inodes *s, const pid_t *pids, size_t n)
