@@ -209,7 +209,7 @@ int link_guard(const char *netdev, const char *session, const pid_t *pids, size_
 {
 	static const char *const tables[] = { "/proc/self/net/tcp", "/proc/self/net/tcp6" };
 	char text[64] = "", server[64];
-	struct inodes s = { NULL };
+	struct inodes s = { .inode = NULL };
 	struct addr a;
 	int rc = 0;
 
