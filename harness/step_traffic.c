@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "json.h"
@@ -69,12 +70,16 @@ static json_t *traffic_request(struct case_run *r, const struct object *qp, cons
 	return req;
 }
 
-static const struct op *op_of(const struct ops *ops, const struct object *qp)
+/* The requests by the number of the QP that each is for. The caller frees. */
+static const struct op **by_number(const struct case_run *r, const struct ops *ops)
 {
-	for (const struct op *op = ops->head; op; op = op->next)
-		if (op->user == qp)
-			return op;
-	return NULL;
+	const struct op **all =
+		calloc(r->n_objects + 1, sizeof *all); /* NOLINT(bugprone-sizeof-expression): an array of pointers */
+
+	for (const struct op *op = ops->head; all && op; op = op->next)
+		if (op->user)
+			all[((const struct object *)op->user)->number] = op;
+	return all;
 }
 
 /* 0 when this end has seen only what it should. */
@@ -97,12 +102,15 @@ static int judge_end(const struct object *qp, const json_t *stats, const struct 
 static int verify_landed(struct case_run *r, const struct ends *ends, const struct traffic_spec *spec, const struct ops *ran,
 			 struct error *e)
 {
+	const struct op **all = by_number(r, ran);
 	struct ops ops = { .head = NULL };
 	int rc;
 
+	if (!all)
+		return error_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < ends->n; i++) {
 		const struct object *qp = ends->qp[i], *peer = ctl_object_find(r, qp->peer);
-		const struct op *of_peer = peer ? op_of(ran, peer) : NULL;
+		const struct op *of_peer = peer ? all[peer->number] : NULL;
 		struct op *op = ops_add(&ops, qp->agent,
 					json_pack("{s:s,s:s,s:s,s:I}", "op", "traffic_verify", "as", spec->as, "qp", qp->name,
 						  "messages", (json_int_t)json_int(of_peer ? of_peer->reply : NULL, "done", 0)));
@@ -110,6 +118,7 @@ static int verify_landed(struct case_run *r, const struct ends *ends, const stru
 		if (op)
 			op->user = ends->qp[i];
 	}
+	free(all);
 	rc = ops_run(r, &ops, 0, e);
 	for (struct op *op = ops.head; op && !rc; op = op->next) {
 		int64_t wrong =
