@@ -398,7 +398,7 @@ static bool judge_release(struct case_run *r, struct ctl_agent *a, const struct 
 		return false;
 	}
 	if (q->rc == 0 && json_array_size(left) == 0)
-		return !a->spoilt;
+		return !a->spoilt && !a->used_cm;
 	names = json_dumps(left ? left : json_null(), JSON_COMPACT | JSON_ENCODE_ANY);
 	refuse_release(r, a, names ? names : "refused to release");
 	free(names);

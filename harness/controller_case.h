@@ -61,6 +61,7 @@ struct ctl_agent {
 	unsigned own_dumps, own_counters; /* records of these kinds that it sent by itself */
 	bool ended;                       /* end of file or a broken line */
 	bool end_noted;                   /* its end is on record, or was wanted */
+	bool used_cm;                     /* librdmacm keeps devices open as long as its process lives */
 	bool gid_changed;                 /* the device has said so since its GID was last looked up */
 	bool frozen;
 	bool spoilt; /* not to be used for another case */

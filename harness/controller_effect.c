@@ -203,6 +203,16 @@ static void on_post_recv(struct case_run *r, const char *agent, const json_t *re
 		o->receives_posted = true;
 }
 
+static void on_cm(struct case_run *r, const char *agent, const json_t *req, const json_t *reply)
+{
+	struct ctl_agent *a = agent_find(r, agent);
+
+	(void)req;
+	(void)reply;
+	if (a)
+		a->used_cm = true;
+}
+
 static const struct {
 	const char *op;
 	void (*apply)(struct case_run *r, const char *agent, const json_t *req, const json_t *reply);
@@ -211,7 +221,8 @@ static const struct {
 	{ "cq_resize", on_cq_resize },     { "srq_create", on_create },   { "mr_create", on_mr_create },
 	{ "ah_create", on_ah_create },     { "qp_create", on_qp_create }, { "destroy", on_destroy },
 	{ "qp_modify", on_qp_modify },     { "qp_query", on_qp_query },   { "post_recv", on_post_recv },
-	{ "mw_create", on_mr_create },     { "post", on_post },
+	{ "mw_create", on_mr_create },     { "post", on_post },           { "cm_listen", on_cm },
+	{ "cm_connect", on_cm },
 };
 
 void effect_apply(struct case_run *r, const char *agent, const json_t *req, const json_t *reply)
