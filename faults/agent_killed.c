@@ -24,11 +24,6 @@ static int inject(struct fault *f, struct error *e)
 	return rc;
 }
 
-static int clear(struct fault *f, struct error *e)
-{
-	return f->env->restart(f->env->ctl, fault_arg(f, "agent"), e);
-}
-
 static int prove(struct fault *f, json_t **ret, struct error *e)
 {
 	const char *status = json_str(f->state, "status");
@@ -47,6 +42,6 @@ const struct fault_ops fault_agent_killed = {
 	.proof = "the process is gone, and how it ended",
 	.detection = fault_detect_silent,
 	.inject = inject,
-	.clear = clear,
+	.clear = fault_clear_restart,
 	.prove = prove,
 };

@@ -24,11 +24,6 @@ static int inject(struct fault *f, struct error *e)
 	return rc;
 }
 
-static int clear(struct fault *f, struct error *e)
-{
-	return f->env->restart(f->env->ctl, fault_arg(f, "agent"), e);
-}
-
 /* One that was killed, or complained that it could not let go, has not noticed. */
 static int prove(struct fault *f, json_t **ret, struct error *e)
 {
@@ -48,6 +43,6 @@ const struct fault_ops fault_controller_killed = {
 	.proof = "the agent has left by itself, with exit status 0",
 	.detection = fault_detect_silent,
 	.inject = inject,
-	.clear = clear,
+	.clear = fault_clear_restart,
 	.prove = prove,
 };

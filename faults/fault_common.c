@@ -194,6 +194,11 @@ int fault_modify_prove(const struct fault *f, const char *to, json_t **ret)
 	return seen && strcmp(seen, to) == 0;
 }
 
+int fault_clear_restart(struct fault *f, struct error *e)
+{
+	return f->env->restart(f->env->ctl, fault_arg(f, "agent"), e);
+}
+
 int fault_clear_nothing(struct fault *f, struct error *e)
 {
 	(void)f;

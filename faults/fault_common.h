@@ -40,6 +40,8 @@ enum detection fault_detect_none(const json_t *args);
 
 /* For what nobody can undo, or what the steps that follow undo. */
 int fault_clear_nothing(struct fault *f, struct error *e);
+/* The agent of `agent` is a new process, with nothing but its device. */
+int fault_clear_restart(struct fault *f, struct error *e);
 
 /* A request that the device must not refuse; the reply's queried state in *ret_state (static). */
 int fault_modify(struct fault *f, const char *qp, const char *to, json_t *set, struct error *e);

@@ -144,35 +144,40 @@ void xml_text(struct xml *x, const char *value)
 	free(text);
 }
 
-void xml_attrf(struct xml *x, const char *name, const char *fmt, ...)
+/* The caller frees it; NULL: no memory, and the document has failed. */
+__attribute__((format(printf, 2, 0))) static char *formatted(struct xml *x, const char *fmt, va_list args)
 {
 	char *value;
+
+	if (vasprintf(&value, fmt, args) < 0)
+		value = NULL;
+	x->failed |= !value;
+	return value;
+}
+
+void xml_attrf(struct xml *x, const char *name, const char *fmt, ...)
+{
 	va_list args;
-	int n;
 
 	va_start(args, fmt);
-	n = vasprintf(&value, fmt, args);
+	char *value = formatted(x, fmt, args);
+
 	va_end(args);
-	x->failed |= n < 0;
-	if (n < 0)
-		return;
-	xml_attr(x, name, value);
+	if (value)
+		xml_attr(x, name, value);
 	free(value);
 }
 
 void xml_textf(struct xml *x, const char *fmt, ...)
 {
-	char *value;
 	va_list args;
-	int n;
 
 	va_start(args, fmt);
-	n = vasprintf(&value, fmt, args);
+	char *value = formatted(x, fmt, args);
+
 	va_end(args);
-	x->failed |= n < 0;
-	if (n < 0)
-		return;
-	xml_text(x, value);
+	if (value)
+		xml_text(x, value);
 	free(value);
 }
 
