@@ -12,48 +12,16 @@
 #include "../harness/units.h"
 #include "object.h"
 
-enum subject { SUBJECT_DEV, SUBJECT_PORT, SUBJECT_QP, SUBJECT_CQ, SUBJECT_SRQ };
-
-static enum subject subject_of(enum ibv_event_type type)
-{
-	switch (type) {
-	case IBV_EVENT_CQ_ERR:
-		return SUBJECT_CQ;
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
-		return SUBJECT_SRQ;
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		return SUBJECT_QP;
-	case IBV_EVENT_PORT_ACTIVE:
-	case IBV_EVENT_PORT_ERR:
-	case IBV_EVENT_LID_CHANGE:
-	case IBV_EVENT_PKEY_CHANGE:
-	case IBV_EVENT_SM_CHANGE:
-	case IBV_EVENT_CLIENT_REREGISTER:
-	case IBV_EVENT_GID_CHANGE:
-		return SUBJECT_PORT;
-	default:
-		return SUBJECT_DEV;
-	}
-}
-
 static struct object *resolve(struct agent *a, const struct ibv_async_event *ev, struct dev *dev)
 {
-	enum subject subject = subject_of(ev->event_type);
+	enum event_subject subject = event_subject((int)ev->event_type);
 
-	if (subject == SUBJECT_DEV || subject == SUBJECT_PORT)
+	if (subject == EVENT_OF_DEV || subject == EVENT_OF_PORT)
 		return &dev->o;
 	for (struct object *o = a->objects; o; o = o->hh.next) {
-		if ((subject == SUBJECT_QP && o->type == OBJECT_QP && ((struct qp *)o)->qp == ev->element.qp) ||
-		    (subject == SUBJECT_CQ && o->type == OBJECT_CQ && ((struct cq *)o)->cq == ev->element.cq) ||
-		    (subject == SUBJECT_SRQ && o->type == OBJECT_SRQ && ((struct srq *)o)->srq == ev->element.srq))
+		if ((subject == EVENT_OF_QP && o->type == OBJECT_QP && ((struct qp *)o)->qp == ev->element.qp) ||
+		    (subject == EVENT_OF_CQ && o->type == OBJECT_CQ && ((struct cq *)o)->cq == ev->element.cq) ||
+		    (subject == EVENT_OF_SRQ && o->type == OBJECT_SRQ && ((struct srq *)o)->srq == ev->element.srq))
 			return o;
 	}
 	return NULL;
@@ -73,7 +41,7 @@ static void report(struct agent *a, struct dev *dev, const struct ibv_async_even
 	json_t *f = json_pack("{s:s}", "event", event);
 	uint64_t t = now_ns();
 
-	if (subject_of(ev->event_type) == SUBJECT_PORT)
+	if (event_subject((int)ev->event_type) == EVENT_OF_PORT)
 		json_object_set_new(f, "port", json_integer(ev->element.port_num));
 	if (event[0] == '?')
 		json_object_set_new(f, "number", json_integer((json_int_t)ev->event_type));

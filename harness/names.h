@@ -45,4 +45,8 @@ unsigned name_distance(const char *a, const char *b);
 /* Near enough to be suggested for a misspelt word. */
 bool name_is_near(const char *text, const char *candidate);
 
+/* What an asynchronous event (IBV_EVENT_*) is about (ibv_get_async_event(3), its `element`). */
+enum event_subject { EVENT_OF_DEV, EVENT_OF_PORT, EVENT_OF_QP, EVENT_OF_CQ, EVENT_OF_SRQ };
+enum event_subject event_subject(int event);
+
 #endif

@@ -94,7 +94,26 @@ static void nearest(void)
 	CU_ASSERT_EQUAL(name_distance("", "abc"), 3);
 }
 
+static void every_event_is_of_something(void)
+{
+	static const char *const of[] = {
+		[EVENT_OF_DEV] = "DEVICE_FATAL",
+		[EVENT_OF_PORT] = "PORT_ACTIVE PORT_ERR LID_CHANGE PKEY_CHANGE SM_CHANGE CLIENT_REREGISTER GID_CHANGE",
+		[EVENT_OF_QP] =
+			"QP_FATAL QP_REQ_ERR QP_ACCESS_ERR COMM_EST SQ_DRAINED PATH_MIG PATH_MIG_ERR QP_LAST_WQE_REACHED WQ_FATAL",
+		[EVENT_OF_CQ] = "CQ_ERR",
+		[EVENT_OF_SRQ] = "SRQ_ERR SRQ_LIMIT_REACHED",
+	};
+
+	for (size_t i = 0; i < names_event.n; i++) {
+		const struct name *n = &names_event.rows[i];
+
+		ROW_ASSERT(strstr(of[event_subject(n->value)], n->text) != NULL, "%s is of %u", n->text, event_subject(n->value));
+	}
+}
+
 static const struct test_case cases[] = {
+	{ "every event is of something", every_event_is_of_something },
 	{ "every value has a name", every_value_has_a_name },
 	{ "every name is found again", every_name_is_found_again },
 	{ "values are those of the header", values_are_those_of_the_header },

@@ -401,27 +401,16 @@ static void fit_things(struct loader *l, const struct ynode *map, const json_t *
 		}
 }
 
-/* Which objects raise an event. */
+/* How the names of the objects that raise an event begin; those of ends have no beginning of their own. */
 static const char *raised_by(int event)
 {
-	switch (event) {
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
-		return "srq.";
-	case IBV_EVENT_CQ_ERR:
-		return "cq.";
-	case IBV_EVENT_DEVICE_FATAL:
-	case IBV_EVENT_PORT_ACTIVE:
-	case IBV_EVENT_PORT_ERR:
-	case IBV_EVENT_LID_CHANGE:
-	case IBV_EVENT_PKEY_CHANGE:
-	case IBV_EVENT_SM_CHANGE:
-	case IBV_EVENT_CLIENT_REREGISTER:
-	case IBV_EVENT_GID_CHANGE:
-		return "dev.";
-	default:
-		return "";
-	}
+	static const char *const prefixes[] = { [EVENT_OF_DEV] = "dev.",
+						[EVENT_OF_PORT] = "dev.",
+						[EVENT_OF_QP] = "",
+						[EVENT_OF_CQ] = "cq.",
+						[EVENT_OF_SRQ] = "srq." };
+
+	return prefixes[event_subject(event)];
 }
 
 static bool end_has_srq(const struct loader *l)
