@@ -127,6 +127,9 @@ static void finish_release(struct agent *a, struct verbs_call *call)
 		}
 		goto free_call;
 	}
+	agent_record(
+		a, call->started_ns, "release", NULL, 0,
+		json_pack("{s:I, s:I}", "objects", (json_int_t)c->n, "dur_ns", (json_int_t)(call->ended_ns - call->started_ns)));
 	left = settle_objects(a, c);
 	add_survivors(a, c, left);
 	if (json_array_size(left) == 0)

@@ -96,8 +96,8 @@ static void follow(struct case_run *r, const json_t *rec)
 /* Answers to the controller's own questions do not make it ask again. */
 static bool is_news(const json_t *rec)
 {
-	static const char *const quiet[] = { "clock", "counter", "payload", "dump",       "step",
-					     "hello", "lab",     "packet",  "connection", NULL };
+	static const char *const quiet[] = { "clock", "counter", "payload",    "dump",    "step", "hello",
+					     "lab",   "packet",  "connection", "release", NULL };
 	const char *kind = json_str(rec, "kind"), *by = json_str(rec, "by");
 
 	for (size_t i = 0; quiet[i]; i++)
