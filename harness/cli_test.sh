@@ -63,6 +63,12 @@ rows="
 3|cannot make the folder|run $good --out /dev/null/x
 2|there is no 'nope'|report --format nope $work/empty
 2|nothing to list|list nope
+0|-|new area/name --dir $work/empty --fault netem
+2|is there already|new area/name --dir $work/empty
+0|-|check $work/empty/area/name.yaml
+2|no AREA/NAME|new ../name --dir $work/empty
+2|there is no fault 'nope'|new area/other --dir $work/empty --fault nope
+2|there is no folder|new area/other --dir $work/absent
 2|Too many arguments|clean now
 2|shell, run or prepare|guest
 2|which command|guest run

@@ -23,6 +23,7 @@ int cmd_explain(int argc, char **argv);
 int cmd_guest(int argc, char **argv);
 int cmd_judge(int argc, char **argv);
 int cmd_list(int argc, char **argv);
+int cmd_new(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
 int cmd_report(int argc, char **argv);

@@ -19,6 +19,7 @@ static const struct command {
 	const char *help;
 } commands[] = {
 	{ "run", cmd_run, "run scenarios and judge them" },
+	{ "new", cmd_new, "write a scenario to begin with" },
 	{ "check", cmd_check, "check scenario files, without a lab" },
 	{ "plan", cmd_plan, "print what a scenario becomes: its plan as JSON" },
 	{ "predict", cmd_predict, "say when the errors that a scenario expects must come" },
