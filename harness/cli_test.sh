@@ -63,6 +63,9 @@ rows="
 3|cannot make the folder|run $good --out /dev/null/x
 2|there is no 'nope'|report --format nope $work/empty
 2|nothing to list|list nope
+2|what is to be listed|list
+2|no profile|list profiles $work/empty
+2|No such file|list scenarios $work/absent
 0|-|new area/name --dir $work/empty --fault netem
 2|is there already|new area/name --dir $work/empty
 0|-|check $work/empty/area/name.yaml
@@ -114,3 +117,10 @@ else
 	echo "not ok the agent's hello is a line of its own"
 fi
 if [ "$(q help run)" = "$(q run --help)" ]; then echo 'ok help COMMAND is COMMAND --help'; else echo 'not ok help COMMAND is COMMAND --help'; fi
+
+# Every topic lists something, and as much for programs as for people.
+for topic in $(q list --help | sed -n '/^Topics:/,$s/^  \([a-z-]*\) .*/\1/p'); do
+	lines=$(q list "$topic" | grep -c '^[^ ]')
+	rows=$(q list "$topic" --json | grep -c '^ {')
+	if [ "$lines" -gt 0 ] && [ "$lines" -eq "$rows" ]; then echo "ok list $topic"; else echo "not ok list $topic: $lines lines, $rows rows"; fi
+done

@@ -27,7 +27,7 @@ static const struct command {
 	{ "report", cmd_report, "print the report of a run: text, json, junit, html" },
 	{ "explain", cmd_explain, "what a status, event, counter or verdict means, and what causes it" },
 	{ "coverage", cmd_coverage, "what the scenarios assert, and what none does" },
-	{ "list", cmd_list, "list faults, actions, scenarios, profiles, events, statuses, steps, capabilities" },
+	{ "list", cmd_list, "list faults, actions, steps, scenarios, profiles, statuses, events, capabilities ..." },
 	{ "schema", cmd_schema, "print the JSON Schema of scenario files, for editors" },
 	{ "guest", cmd_guest, "a shell or a command in the guest that scenarios run in" },
 	{ "clean", cmd_clean, "undo what a killed run left on this machine" },
