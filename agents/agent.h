@@ -50,6 +50,7 @@ struct agent {
 	struct counters_wait *counters_waits;
 	struct counters_port *counters_ports; /* those whose files are open */
 	json_t *events;                       /* the last AGENT_EVENTS_KEPT event records */
+	char described[64];                   /* the device of which everything is on record */
 
 	unsigned pending;
 	bool leaving; /* end of file on stdin: nothing more is said */

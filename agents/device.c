@@ -3,6 +3,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,12 +152,66 @@ static json_t *device_json(const struct dev *dev)
 	return f;
 }
 
-/* What a record keeps of it: what the device is, and not all that it can do. */
-static json_t *identity_json(const json_t *device)
+static void set_text(json_t *f, const char *key, const char *text)
+{
+	if (*text)
+		json_object_set_new(f, key, json_string(text));
+}
+
+/* Where a device sits on PCI, and what sits there; nothing where it is on none. */
+static void add_pci(json_t *f, const char *rdma)
+{
+	char path[160], target[PATH_MAX], vendor[16], device[16], id[40];
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device/subsystem", rdma);
+	if (!realpath(path, target) || strcmp(strrchr(target, '/'), "/pci") != 0)
+		return;
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device", rdma);
+	if (!realpath(path, target))
+		return;
+	set_text(f, "pci", strrchr(target, '/') + 1);
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device/vendor", rdma);
+	if (!file_line(path, vendor, sizeof(vendor)))
+		return;
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device/device", rdma);
+	if (!file_line(path, device, sizeof(device)))
+		return;
+	snprintf(id, sizeof(id), "%s:%s", vendor, device);
+	set_text(f, "pci_id", id);
+}
+
+/* What a report is signed with: where the device sits, and what its port runs at. */
+static void describe(json_t *f, const struct dev *dev)
+{
+	static const int lane_mbps[] = { 2500, 5000, 10000, 10000, 14062, 25781, 53125, 106250 }; /* by bit of active_speed */
+	static const int widths[] = { 1, 4, 8, 12, 2 };                                           /* by bit of active_width */
+	unsigned speed = dev->port_attr.active_speed, width = dev->port_attr.active_width;
+	char path[160], netdev[64];
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%d/gid_attrs/ndevs/%d", dev->rdma, dev->port, dev->gid_index);
+	if (file_line(path, netdev, sizeof(netdev)))
+		set_text(f, "netdev", netdev);
+	add_pci(f, dev->rdma);
+	for (unsigned i = 0; i < sizeof(lane_mbps) / sizeof(*lane_mbps); i++)
+		if (speed == 1u << i)
+			json_object_set_new(f, "lane_mbps", json_integer(lane_mbps[i]));
+	for (unsigned i = 0; i < sizeof(widths) / sizeof(*widths); i++)
+		if (width == 1u << i)
+			json_object_set_new(f, "width", json_integer(widths[i]));
+	set_text(f, "layer", dev->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand");
+}
+
+/* What a record keeps of it: what the device is. What else it can do, and where it sits, is told when this agent opens it first. */
+static json_t *identity_json(struct agent *a, const struct dev *dev, const json_t *device)
 {
 	json_t *f = json_copy((json_t *)device);
 
-	json_object_del(f, "attr");
+	if (strcmp(a->described, dev->rdma) != 0) {
+		snprintf(a->described, sizeof(a->described), "%s", dev->rdma);
+		describe(f, dev);
+	} else {
+		json_object_del(f, "attr");
+	}
 	return f;
 }
 
@@ -179,7 +234,7 @@ static void finish_open(struct agent *a, struct verbs_call *call)
 	if (!call->cancelled) {
 		if (call->err)
 			call->verb = c->what;
-		verbs_record(a, call, f ? identity_json(f) : NULL);
+		verbs_record(a, call, f ? identity_json(a, dev, f) : NULL);
 	}
 	object_settle(&dev->o, c->ctx != NULL);
 	if (c->ctx)

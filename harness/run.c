@@ -38,6 +38,7 @@ struct run {
 	json_t *durations;
 	json_t *troubles; /* boots in which something happened that was no case's yet: {"1":{"why","cases":[…],"found":BOOL}} */
 	char kernel[128];
+	unsigned device_looks;
 	unsigned counts[NUM_VERDICTS];
 	bool stop;
 	bool too_late; /* stopped by --deadline */
@@ -306,6 +307,7 @@ static void judge_ended(struct run *r, size_t index, const struct executor_end *
 	json_t *verdict = NULL;
 
 	if (!c->judged) {
+		run_devices(r->folder.run, r->entries[index].dir, &r->device_looks);
 		settle_skipped_before(r, r->entry_case[index]);
 		if ((r->o->judge ? r->o->judge : run_judge)(r->entries[index].dir, r->kernel, r->o->strict, &verdict, &e)) {
 			settle_unrun(r, c, VERDICT_ERROR, e.text);

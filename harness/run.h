@@ -104,6 +104,9 @@ char *run_case_dir(const char *id);
 /* The verdict on what lies in case_dir (plan.json, observations.jsonl, profile.yaml), written to verdict.json. kernel: uname -r of
  * what ran, or NULL. New reference. */
 int run_judge(const char *case_dir, const char *kernel, bool strict, json_t **ret_verdict, struct error *e);
+/* Puts into run.json's `devices` what the records of a case tell of the devices of the two ends, until both are known. looks
+ * counts the cases that were asked. */
+void run_devices(json_t *run, const char *case_dir, unsigned *looks);
 /* How late the witness timers of the case were at most. UINT64_MAX: it did not come so far that they ran. */
 uint64_t run_lateness(const char *case_dir);
 /* A verdict for a case that never ran. verdict: VERDICT_SKIP or VERDICT_ERROR. New reference. */
