@@ -384,14 +384,24 @@ static int parse_members(struct agent *a, const struct qp *qp, const json_t *bod
 	return 0;
 }
 
+static void put_rkey(json_t *f, const struct message *m)
+{
+	if (m->rkey)
+		json_object_set_new(f, "rkey", json_integer((json_int_t)m->rkey));
+}
+
 /* Every member may be another operation: the record names each. */
 static json_t *members_json(const struct message *m, unsigned n)
 {
 	json_t *list = json_array();
 
-	for (unsigned i = 0; i < n; i++)
-		json_array_append_new(list, json_pack("{s:s, s:I, s:b, s:I}", "op", op_text(&m[i]), "size", (json_int_t)m[i].size,
-						      "signaled", m[i].signaled, "tag", (json_int_t)m[i].tag));
+	for (unsigned i = 0; i < n; i++) {
+		json_t *member = json_pack("{s:s, s:I, s:b, s:I}", "op", op_text(&m[i]), "size", (json_int_t)m[i].size, "signaled",
+					   m[i].signaled, "tag", (json_int_t)m[i].tag);
+
+		put_rkey(member, &m[i]);
+		json_array_append_new(list, member);
+	}
 	return list;
 }
 
@@ -411,6 +421,8 @@ static void do_post(struct agent *a, struct request *r, struct qp *qp, const str
 	f = record_fields(r->body, m);
 	if (members)
 		json_object_set_new(f, "members", members_json(m, res.count));
+	else
+		put_rkey(f, m);
 	post_record(a, qp->sq, &res, f);
 	if (res.err)
 		request_fail_with(r, -res.err, post_reply(&res), "%s: %s: %s", qp->extended ? "ibv_wr_complete" : "ibv_post_send",
