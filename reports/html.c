@@ -76,11 +76,80 @@ static void put_counts(struct xml *x, const struct report_run *run)
 	xml_end(x);
 }
 
-#define LINKS_MAX 40
+/* What it ran on, in a line; all of it is further down. */
+static void put_summary(struct xml *x, const struct report_run *run)
+{
+	static const struct {
+		const char *key, *label;
+	} items[] = { { "kernel", "kernel " },
+		      { "provider", "provider " },
+		      { "rdma_core", "rdma-core " },
+		      { "lab", "lab " },
+		      { "started", "" } };
+	const char *sep = "";
+
+	xml_start(x, "p");
+	for (size_t i = 0; i < sizeof(items) / sizeof(*items); i++) {
+		const char *value = report_str(run->run, items[i].key);
+
+		if (!*value)
+			continue;
+		xml_textf(x, "%s%s%s", sep, items[i].label, value);
+		sep = " \xc2\xb7 ";
+	}
+	xml_end(x);
+	if (!*report_str(run->run, "repeat"))
+		return;
+	xml_start(x, "p");
+	xml_text(x, "The same again: ");
+	xml_element(x, "code", NULL, report_str(run->run, "repeat"));
+	xml_end(x);
+}
+
+static void put_nav(struct xml *x, bool problems)
+{
+	static const struct {
+		const char *href, *text;
+	} links[] = { { "#problems", "What did not pass" }, { "#cases", "All cases" },
+		      { "#environment", "Environment" },    { "#not-injected", "What was not injected" },
+		      { "#deviations", "Deviations" },      { "#each", "What happened in each" } };
+
+	xml_start_class(x, "nav", "counts");
+	xml_attr(x, "aria-label", "parts of this page");
+	for (size_t i = !problems; i < sizeof(links) / sizeof(*links); i++) {
+		xml_start(x, "a");
+		xml_attr(x, "href", links[i].href);
+		xml_text(x, links[i].text);
+		xml_end(x);
+	}
+	xml_end(x);
+}
+
+#define PROBLEMS_MAX 60
+
+static void put_problem(struct xml *x, const json_t *entry)
+{
+	const json_t *verdict = json_object_get(entry, "verdict"), *cause = json_array_get(json_object_get(verdict, "causes"), 0);
+
+	xml_start(x, "tr");
+	html_verdict_cell(x, report_str(verdict, "verdict"));
+	html_case_head(x, report_str(entry, "case"));
+	xml_start(x, "td");
+	xml_text(x, report_str(verdict, "headline"));
+	if (cause) {
+		xml_start_class(x, "div", "dim");
+		xml_textf(x, "likely: %s%s%s", report_str(cause, "cause"), *report_str(cause, "why") ? ": " : "",
+			  report_str(cause, "why"));
+		xml_end(x);
+	}
+	xml_end(x);
+	xml_end(x);
+}
 
 /* Whoever comes for what failed need not look for it. */
-static void put_problem_links(struct xml *x, const struct report_run *run)
+static void put_problems(struct xml *x, const struct report_run *run)
 {
+	static const char *const heads[] = { "verdict", "case", "what, and the likeliest cause" };
 	size_t i, shown = 0, n = 0;
 	json_t *entry;
 
@@ -88,36 +157,32 @@ static void put_problem_links(struct xml *x, const struct report_run *run)
 		n += html_is_problem(json_object_get(entry, "verdict"));
 	if (!n)
 		return;
-	xml_start(x, "p");
-	xml_text(x, "Not passed: ");
-	json_array_foreach(run->cases, i, entry) {
-		if (!html_is_problem(json_object_get(entry, "verdict")) || shown == LINKS_MAX)
-			continue;
-		xml_text(x, shown++ ? ", " : "");
-		html_case_link(x, report_str(entry, "case"));
-	}
-	if (n > shown)
-		xml_textf(x, " and %zu more", n - shown);
+	html_section(x, "problems", "What did not pass");
+	xml_start_class(x, "table", "cases");
+	html_head_row(x, heads, sizeof(heads) / sizeof(*heads));
+	xml_start(x, "tbody");
+	json_array_foreach(run->cases, i, entry)
+		if (html_is_problem(json_object_get(entry, "verdict")) && shown++ < PROBLEMS_MAX)
+			put_problem(x, entry);
 	xml_end(x);
+	xml_end(x);
+	if (n > PROBLEMS_MAX) {
+		xml_start(x, "p");
+		xml_textf(x, "and %zu more, in the table of all cases", n - PROBLEMS_MAX);
+		xml_end(x);
+	}
 }
 
 static void put_table_row(struct xml *x, const json_t *entry)
 {
 	const json_t *verdict = json_object_get(entry, "verdict");
-	const char *name = report_str(verdict, "verdict"), *seen = report_str(verdict, "seen");
+	const char *seen = report_str(verdict, "seen");
 	char time[32];
 	uint64_t ns = report_duration(entry);
 
 	xml_start(x, "tr");
-	xml_start(x, "td");
-	xml_attrf(x, "class", "v %s", name);
-	xml_text(x, name);
-	xml_end(x);
-	xml_start(x, "th");
-	xml_attr(x, "scope", "row");
-	xml_attr(x, "class", "m");
-	html_case_link(x, report_str(entry, "case"));
-	xml_end(x);
+	html_verdict_cell(x, report_str(verdict, "verdict"));
+	html_case_head(x, report_str(entry, "case"));
 	xml_element(x, "td", NULL, !html_is_problem(verdict) && *seen ? seen : report_str(verdict, "headline"));
 	xml_element(x, "td", "n", ns ? units_format_ns(ns, time, sizeof(time)) : "");
 	xml_end(x);
@@ -129,21 +194,9 @@ static void put_table(struct xml *x, const struct report_run *run)
 	size_t i;
 	json_t *entry;
 
-	xml_start(x, "h2");
-	xml_attr(x, "id", "cases");
-	xml_text(x, "Cases");
-	xml_end(x);
-	xml_start(x, "table");
-	xml_start(x, "thead");
-	xml_start(x, "tr");
-	for (i = 0; i < sizeof(heads) / sizeof(*heads); i++) {
-		xml_start(x, "th");
-		xml_attr(x, "scope", "col");
-		xml_text(x, heads[i]);
-		xml_end(x);
-	}
-	xml_end(x);
-	xml_end(x);
+	html_section(x, "cases", "All cases");
+	xml_start_class(x, "table", "cases");
+	html_head_row(x, heads, sizeof(heads) / sizeof(*heads));
 	xml_start(x, "tbody");
 	json_array_foreach(run->cases, i, entry)
 		put_table_row(x, entry);
@@ -156,7 +209,7 @@ static void put_cases(struct xml *x, const struct report_run *run)
 	size_t i;
 	json_t *entry;
 
-	xml_element(x, "h2", NULL, "What happened in each");
+	html_section(x, "each", "What happened in each");
 	xml_start_class(x, "p", "note");
 	xml_text(x, "Time runs down, in milliseconds from the first record of the case. Arrows are packets, with the PSN counted "
 		    "from the "
@@ -171,6 +224,8 @@ static void put_cases(struct xml *x, const struct report_run *run)
 
 static void put_body(struct xml *x, const struct report_run *run)
 {
+	struct report_counts c = report_count(run);
+
 	xml_start(x, "body");
 	xml_start_class(x, "a", "skip-link");
 	xml_attr(x, "href", "#cases");
@@ -181,12 +236,14 @@ static void put_body(struct xml *x, const struct report_run *run)
 	xml_textf(x, "qpdrill run %s", report_str(run->run, "id"));
 	xml_end(x);
 	put_counts(x, run);
-	put_problem_links(x, run);
+	put_summary(x, run);
+	put_nav(x, report_failed(&c) > 0);
+	put_problems(x, run);
+	put_table(x, run);
 	html_environment(x, run);
 	html_not_injected(x, run);
 	html_deviations(x, run);
 	html_troubles(x, run);
-	put_table(x, run);
 	put_cases(x, run);
 	xml_end(x);
 	xml_end(x);

@@ -15,6 +15,14 @@ char *html_anchor(const char *id);
 /* A link to the case, named by its id. */
 void html_case_link(struct xml *x, const char *id);
 
+/* The cell that a row of cases begins with, and the case's own, which heads the row. */
+void html_verdict_cell(struct xml *x, const char *verdict);
+void html_case_head(struct xml *x, const char *id);
+/* A heading that can be linked to. */
+void html_section(struct xml *x, const char *id, const char *text);
+/* <thead> with one row of column heads. */
+void html_head_row(struct xml *x, const char *const *heads, size_t n);
+
 /* html_head.c: what was tested on what, what was not, what deviates. */
 void html_environment(struct xml *x, const struct report_run *run);
 void html_not_injected(struct xml *x, const struct report_run *run);

@@ -18,6 +18,45 @@ void html_case_link(struct xml *x, const char *id)
 	free(anchor);
 }
 
+void html_verdict_cell(struct xml *x, const char *verdict)
+{
+	xml_start(x, "td");
+	xml_attrf(x, "class", "v %s", verdict);
+	xml_text(x, verdict);
+	xml_end(x);
+}
+
+void html_case_head(struct xml *x, const char *id)
+{
+	xml_start(x, "th");
+	xml_attr(x, "scope", "row");
+	xml_attr(x, "class", "m");
+	html_case_link(x, id);
+	xml_end(x);
+}
+
+void html_section(struct xml *x, const char *id, const char *text)
+{
+	xml_start(x, "h2");
+	xml_attr(x, "id", id);
+	xml_text(x, text);
+	xml_end(x);
+}
+
+void html_head_row(struct xml *x, const char *const *heads, size_t n)
+{
+	xml_start(x, "thead");
+	xml_start(x, "tr");
+	for (size_t i = 0; i < n; i++) {
+		xml_start(x, "th");
+		xml_attr(x, "scope", "col");
+		xml_text(x, heads[i]);
+		xml_end(x);
+	}
+	xml_end(x);
+	xml_end(x);
+}
+
 /* A path as a link has it. */
 static void put_folder_link(struct xml *x, const char *dir)
 {

@@ -200,20 +200,6 @@ void html_windows(struct xml *x, const json_t *verdict)
 	}
 }
 
-static void put_head_row(struct xml *x, const char *const *heads, size_t n)
-{
-	xml_start(x, "thead");
-	xml_start(x, "tr");
-	for (size_t i = 0; i < n; i++) {
-		xml_start(x, "th");
-		xml_attr(x, "scope", "col");
-		xml_text(x, heads[i]);
-		xml_end(x);
-	}
-	xml_end(x);
-	xml_end(x);
-}
-
 static void put_row_head(struct xml *x, const char *text)
 {
 	xml_start(x, "th");
@@ -233,7 +219,7 @@ static void put_ledger(struct xml *x, const json_t *ledger)
 		return;
 	xml_start(x, "table");
 	xml_element(x, "caption", NULL, "Ledger: every work request has one end");
-	put_head_row(x, heads, sizeof(heads) / sizeof(*heads));
+	html_head_row(x, heads, sizeof(heads) / sizeof(*heads));
 	xml_start(x, "tbody");
 	json_object_foreach((json_t *)ledger, queue, account) {
 		xml_start(x, "tr");
@@ -380,7 +366,7 @@ static void put_states_at_length(struct xml *x, const json_t *records)
 	xml_start(x, "details");
 	xml_element(x, "summary", NULL, "State log");
 	xml_start(x, "table");
-	put_head_row(x, heads, sizeof(heads) / sizeof(*heads));
+	html_head_row(x, heads, sizeof(heads) / sizeof(*heads));
 	xml_start(x, "tbody");
 	json_array_foreach(records, i, r) {
 		if (is_told(r, known))

@@ -60,7 +60,13 @@ static const struct {
 } rows[] = {
 	{ "count(//h:details[@class='case'])", 7 },
 	{ "count(//h:details[@class='case'][@open])", 4 },
-	{ "count(//h:table/h:tbody/h:tr/h:th[@scope='row']/h:a[starts-with(@href, '#case-')])", 7 },
+	{ "count(//h:h2[@id='cases']/following-sibling::h:table[1]/h:tbody/h:tr/h:th[@scope='row']/h:a[starts-with(@href, "
+	  "'#case-')])",
+	  7 },
+	{ "count(//h:h2[@id='problems']/following-sibling::h:table[1]/h:tbody/h:tr)", 4 },
+	{ "count(//h:h2[@id='problems']/following-sibling::h:table[1]//h:div[contains(., 'likely: the <peer> had no receive')])",
+	  1 },
+	{ "count(//h:h2[@id='problems'][following-sibling::h:h2[@id='cases'][following-sibling::h:h2[@id='environment']]])", 1 },
 	{ "count(//h:script | //@onclick | //@onload | //h:img | //h:iframe)", 0 },
 	{ "count(//h:link[not(starts-with(@href, 'data:'))] | //@src)", 0 },
 	{ "count(//h:h3[contains(., '<script>alert(1)</script>')])", 1 },
