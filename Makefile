@@ -54,7 +54,11 @@ FUZZ_BINS := $(patsubst %.c,$(BUILD)/fuzz/%,$(FUZZERS))
 
 ##all: build qpdrill and the programs beside it in build/
 PROGRAMS := $(BUILD)/qpdrill $(BUILD)/qpdrill-agent $(BUILD)/qpdrill-wire $(BUILD)/qpdrill-inner $(BUILD)/qpdrill-init
-all: $(PROGRAMS)
+PAGES := $(addprefix $(BUILD)/man/,qpdrill.1 qpdrill-scenario.5 qpdrill-agent.1 qpdrill-wire.1)
+all: $(PROGRAMS) $(PAGES)
+
+##man: manual pages into build/man, made by the programs themselves
+man: $(PAGES)
 
 # Objects made with other flags are not mixed with these: the file changes only when the flags do.
 FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
@@ -125,6 +129,16 @@ $(BUILD)/qpdrill-wire: $(BUILD)/obj/agents/wire_main.o $(BUILD)/libqdagent.a $(B
 $(BUILD)/wire_bench: $(BUILD)/obj/agents/wire_bench.o $(BUILD)/libqdagent.a $(BUILD)/libqd.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(WIRE_LIBS)
+
+# They are made from the tables that the programs work by.
+$(BUILD)/man/qpdrill.1 $(BUILD)/man/qpdrill-scenario.5: $(BUILD)/qpdrill
+	$(call say,MAN,$@)
+	@mkdir -p $(@D)
+	$(Q)$(BUILD)/qpdrill man $(@F) >$@.new && mv $@.new $@
+$(BUILD)/man/qpdrill-agent.1 $(BUILD)/man/qpdrill-wire.1: $(BUILD)/man/%.1: $(BUILD)/%
+	$(call say,MAN,$@)
+	@mkdir -p $(@D)
+	$(Q)$(BUILD)/$* --man >$@.new && mv $@.new $@
 
 # Lies for an agent, in tests.
 $(BUILD)/liar: $(BUILD)/obj/agents/liar.o $(BUILD)/libqd.a
@@ -215,7 +229,7 @@ fuzz: $(FUZZ_BINS)
 		$$(ls -d harness/testdata/$${f##*/} 2>/dev/null) >$$f.log 2>&1 || \
 		{ tail -40 $$f.log >&2; exit 1; }; tail -1 $$f.log; done
 
-##install: programs, scenarios and documents below PREFIX (/usr/local), into DESTDIR if given
+##install: programs, scenarios, manual pages and documents below PREFIX (/usr/local), into DESTDIR if given
 SHARE := $(DESTDIR)$(PREFIX)/share
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/qpdrill/harness $(SHARE)/doc/qpdrill
@@ -223,6 +237,9 @@ install: all
 	install -m 755 harness/setup.sh harness/fetch_kernel.sh harness/kernels.sh $(SHARE)/qpdrill/harness/
 	cd scenarios && find . -type f \( -name '*.yaml' -o -name '*.md' \) -exec install -D -m 644 {} $(abspath $(SHARE))/qpdrill/scenarios/{} \;
 	install -m 644 $(wildcard README.md LICENSE harness/formats.md) $(SHARE)/doc/qpdrill/
+	install -d $(SHARE)/man/man1 $(SHARE)/man/man5
+	install -m 644 $(filter %.1,$(PAGES)) $(SHARE)/man/man1/
+	install -m 644 $(filter %.5,$(PAGES)) $(SHARE)/man/man5/
 
 ##clean: remove what was built
 clean:
@@ -234,5 +251,5 @@ help:
 	@echo "  variables: CC=gcc|clang BUILD=build SANITIZE=address,undefined DEVELOPER=1 (-Werror) V=1 RUN='scenarios --select core' ARGS= PREFIX= DESTDIR="
 
 -include $(shell find $(BUILD)/obj $(BUILD)/fuzz/obj -name '*.d' 2>/dev/null)
-.PHONY: all always setup run test unit tests kernels kernels-table bench lint format fuzz install clean help
+.PHONY: all always man setup run test unit tests kernels kernels-table bench lint format fuzz install clean help
 .SECONDARY:

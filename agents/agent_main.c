@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../harness/log.h"
+#include "../harness/manual.h"
 #include "../harness/units.h"
 #include "agent.h"
 #include "cq_set.h"
@@ -31,6 +32,28 @@ static int move_stdio(int *ret_rfd, int *ret_wfd)
 	return 0;
 }
 
+static void request_row(size_t i, const char **ret_name, const char **ret_help)
+{
+	*ret_name = request_table[i].op;
+	*ret_help = request_table[i].help;
+}
+
+static const char *const see_also[] = { "qpdrill(1)", "qpdrill-scenario(5)", "qpdrill-wire(1)", NULL };
+static const struct manual_program manual = {
+	.name = "qpdrill-agent",
+	.what = "holds the queue pairs of one application, as a controller asks it",
+	.usage = "<REQUESTS >RECORDS",
+	.text = "Stands for one application: opens RDMA devices, makes queue pairs and what they need, posts, polls, and tells all "
+		"that "
+		"it sees.\n"
+		"JSON lines: requests on standard input, replies and records on standard output. It asserts nothing and listens on "
+		"nothing; at the end of its standard input it lets go of everything and leaves.\n",
+	.example = "(echo '{\"id\":1,\"op\":\"device_open\",\"name\":\"dev.a\",\"device\":\"rxe0\"}'; cat) | qpdrill-agent",
+	.document = "harness/formats.md",
+	.request = request_row,
+	.see_also = see_also,
+};
+
 int main(int argc, char **argv)
 {
 	sd_event *loop = NULL;
@@ -45,6 +68,8 @@ int main(int argc, char **argv)
 		log_error("stdin and stdout cannot be moved away: %s", strerror(-rc));
 		return 1;
 	}
+	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "--man")))
+		return manual_program_tell(&manual, argv[1], wfd);
 	if (argc > 1) {
 		log_error("%s: takes no arguments; it speaks JSON lines on stdin and stdout (harness/formats.md)", argv[1]);
 		return 2;

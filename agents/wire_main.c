@@ -2,10 +2,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../faults/action.h"
 #include "../harness/log.h"
+#include "../harness/manual.h"
+#include "../harness/roff.h"
 #include "../harness/units.h"
 #include "wire_serve.h"
 
@@ -23,24 +27,30 @@ static int move_stdio(int *ret_rfd, int *ret_wfd)
 	return 0;
 }
 
-static const char help[] =
-	"usage: qpdrill-wire <REQUESTS >RECORDS\n"
-	"Joins two network devices, carries every frame, and does to chosen RoCEv2 packets what its rules say.\n"
-	"JSON lines: requests on stdin, replies and records on stdout, until stdin ends. Needs CAP_NET_RAW.\n"
-	"  (echo '{\"op\":\"open\",\"ports\":[{\"name\":\"a\",\"netdev\":\"eth1\"},{\"name\":\"b\",\"netdev\":\"eth2\"}]}'; cat) | "
-	"qpdrill-wire\n"
-	"agents/wire.md describes them.\n";
-
-static void line_of_help(int fd)
+/* What the rules can do, from the table of the actions. */
+static void put_actions(FILE *out)
 {
-	for (size_t done = 0; done < sizeof help - 1;) {
-		ssize_t n = write(fd, help + done, sizeof help - 1 - done);
-
-		if (n < 0 && errno != EINTR)
-			return;
-		done += n > 0 ? (size_t)n : 0;
-	}
+	roff_section(out, "actions of a rule");
+	for (const struct action_ops *const *a = action_table; *a; a++)
+		roff_item(out, (*a)->name, (*a)->help);
 }
+
+static const char *const see_also[] = { "qpdrill(1)", "qpdrill-scenario(5)", "qpdrill-agent(1)", NULL };
+static const struct manual_program manual = {
+	.name = "qpdrill-wire",
+	.what = "joins two network devices and does to chosen RoCEv2 packets what its rules say",
+	.usage = "<REQUESTS >RECORDS",
+	.text = "Joins two network devices, carries every frame, and does to chosen RoCEv2 packets what its rules say.\n"
+		"JSON lines: requests on standard input, replies and records on standard output, until standard input ends. Needs "
+		"CAP_NET_RAW.",
+	.example =
+		"(echo '{\"op\":\"open\",\"ports\":[{\"name\":\"a\",\"netdev\":\"eth1\"},{\"name\":\"b\",\"netdev\":\"eth2\"}]}'; "
+		"cat) | qpdrill-wire",
+	.document = "agents/wire.md",
+	.request = wire_ops_row,
+	.more = put_actions,
+	.see_also = see_also,
+};
 
 int main(int argc, char **argv)
 {
@@ -55,10 +65,8 @@ int main(int argc, char **argv)
 		log_error("stdin and stdout cannot be moved away: %s", strerror(-rc));
 		return 1;
 	}
-	if (argc == 2 && !strcmp(argv[1], "--help")) {
-		line_of_help(wfd);
-		return 0;
-	}
+	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "--man")))
+		return manual_program_tell(&manual, argv[1], wfd);
 	if (argc > 1) {
 		log_error("%s: takes no arguments; it speaks JSON lines on stdin and stdout (agents/wire.md)", argv[1]);
 		return 2;

@@ -13,6 +13,7 @@ struct op {
 	int (*run)(struct wire_serve *s, const json_t *req, json_t *reply, struct error *e);
 	bool needs_open;
 	int (*run_later)(struct wire_serve *s, const json_t *req, json_t *reply, struct wire_answer *answer, struct error *e);
+	const char *help; /* one line */
 };
 
 static int op_clock(struct wire_serve *s, const json_t *req, json_t *reply, struct error *e)
@@ -239,13 +240,27 @@ static int op_release(struct wire_serve *s, const json_t *req, json_t *reply, st
 }
 
 static const struct op ops[] = {
-	{ "capture", op_capture, true, NULL },  { "capture_stop", NULL, true, op_capture_stop },
-	{ "clear", op_clear, true, NULL },      { "clock", op_clock, false, NULL },
-	{ "connect", op_connect, true, NULL },  { "disconnect", op_disconnect, true, NULL },
-	{ "open", op_open, false, NULL },       { "records", op_records, true, NULL },
-	{ "release", NULL, false, op_release }, { "report", op_report, true, NULL },
-	{ "rule", op_rule, true, NULL },        { "stats", op_stats, true, NULL },
+	{ "capture", op_capture, true, NULL, "every packet goes into a pcapng file from now on" },
+	{ "capture_stop", NULL, true, op_capture_stop, "ends it; answered when all is written" },
+	{ "clear", op_clear, true, NULL, "away with a rule: what it held goes on" },
+	{ "clock", op_clock, false, NULL, "the time here, by both clocks" },
+	{ "connect", op_connect, true, NULL, "tells it of a connection, so that packets have a pair and a relative PSN" },
+	{ "disconnect", op_disconnect, true, NULL, "forgets a connection" },
+	{ "open", op_open, false, NULL, "joins two network devices: from now on frames are carried" },
+	{ "records", op_records, true, NULL, "which packets are told of: all, touched, none" },
+	{ "release", NULL, false, op_release, "carries what has come in, then closes the devices" },
+	{ "report", op_report, true, NULL, "what rules have done so far" },
+	{ "rule", op_rule, true, NULL, "what is to happen to which packets" },
+	{ "stats", op_stats, true, NULL, "counts of both directions, and whether anything was lost" },
 };
+
+void wire_ops_row(size_t i, const char **ret_name, const char **ret_help)
+{
+	if (i >= sizeof ops / sizeof *ops)
+		return;
+	*ret_name = ops[i].name;
+	*ret_help = ops[i].help;
+}
 
 static int run_op(struct wire_serve *s, const struct op *op, const json_t *req, json_t *reply, struct wire_answer *answer,
 		  struct error *e)

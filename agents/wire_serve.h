@@ -7,6 +7,7 @@
 #ifndef QD_WIRE_SERVE_H
 #define QD_WIRE_SERVE_H
 
+#include <stddef.h>
 #include <systemd/sd-event.h>
 
 #include "../harness/error.h"
@@ -23,5 +24,8 @@ int wire_serve_run(struct wire_serve *s);
 /* Closes ports and capture, and says what is left to say, each within a bound; NULL is fine. Returns 0, or the first errno of a
  * capture that could not be written. */
 int wire_serve_free(struct wire_serve *s);
+
+/* Row i of the table of requests (wire_ops.c); nothing is changed behind the last. */
+void wire_ops_row(size_t i, const char **ret_name, const char **ret_help);
 
 #endif

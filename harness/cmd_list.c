@@ -183,6 +183,23 @@ static int list_profiles(const struct topic *t, const char *path, json_t *out, s
 	return rc;
 }
 
+static int list_attributes(const struct topic *t, const char *path, json_t *out, struct error *e)
+{
+	(void)t;
+	(void)path;
+	(void)e;
+	for (size_t i = 0; i < attr_table_n; i++) {
+		const struct attr *a = &attr_table[i];
+		json_t *r = row(out, a->name, a->help);
+
+		json_object_set_new(r, "min", json_integer(a->min));
+		json_object_set_new(r, "max", json_integer(a->max));
+		json_object_set_new(r, "default", a->def < 0 ? json_string("-") : json_integer(a->def));
+		set_text(r, "unit", a->unit);
+	}
+	return 0;
+}
+
 static int list_capabilities(const struct topic *t, const char *path, json_t *out, struct error *e)
 {
 	(void)t;
@@ -266,6 +283,7 @@ static const char *const of_faults[] = { "name", "layer", "help", NULL };
 static const char *const of_profiles[] = { "provider", "name", "kernels", NULL };
 static const char *const of_moves[] = { "type", "from", "to", "requires", "takes", NULL };
 static const char *const of_bits[] = { "name", "ref", "help", NULL };
+static const char *const of_attributes[] = { "name", "min", "max", "default", "help", NULL };
 static const char *const of_capabilities[] = { "name", "help", "missing", NULL };
 
 static const struct topic topics[] = {
@@ -273,6 +291,7 @@ static const struct topic topics[] = {
 	{ "actions", list_actions, named, NULL, "what the fault `wire` can do to a packet, and its arguments" },
 	{ "scenarios", list_scenarios, named, NULL, "cases below PATH, with their titles" },
 	{ "steps", list_steps, named, NULL, "what a scenario may do" },
+	{ "attributes", list_attributes, of_attributes, NULL, "of a QP: least, most, default" },
 	{ "recoveries", list_recoveries, named, NULL, "paths that `recover` may take" },
 	{ "statuses", list_names, numbered, &names_status, "statuses of work completions, numbered (IBTA 11.6.2)" },
 	{ "events", list_names, numbered, &names_event, "async events, numbered (IBTA 11.6.3)" },

@@ -10,14 +10,13 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "manual.h"
 
 static int cmd_help(int argc, char **argv);
 
-static const struct command {
-	const char *name;
-	int (*fn)(int argc, char **argv);
-	const char *help;
-} commands[] = {
+FILE *command_man;
+
+const struct command command_table[] = {
 	{ "run", cmd_run, "run scenarios and judge them" },
 	{ "new", cmd_new, "write a scenario to begin with" },
 	{ "check", cmd_check, "check scenario files, without a lab" },
@@ -32,25 +31,24 @@ static const struct command {
 	{ "guest", cmd_guest, "a shell or a command in the guest that scenarios run in" },
 	{ "clean", cmd_clean, "undo what a killed run left on this machine" },
 	{ "bench", cmd_bench, "measure what the harness costs: guests, agents, the suite, the wire" },
+	{ "man", cmd_man, "print a manual page: qpdrill.1, qpdrill-scenario.5" },
 	{ "help", cmd_help, "this text" },
+	{ NULL, NULL, NULL },
 };
 
 static void print_help(FILE *out)
 {
 	fputs("qpdrill: a fire drill for RDMA queue pairs\n\nusage: qpdrill COMMAND [ARGUMENTS]\n\n", out);
-	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
-	fputs("\n`qpdrill COMMAND --help` tells more.\n"
-	      "Exit status: 2 usage or a faulty scenario file, else 1 a failure, else 3 inconclusive or a harness error,\n"
-	      "else 77 all skipped, else 0.\n",
-	      out);
+	for (const struct command *c = command_table; c->name; c++)
+		fprintf(out, "  %-8s %s\n", c->name, c->help);
+	fputs("\n`qpdrill COMMAND --help` tells more.\nExit status: " EXIT_STATUS_HELP "\n", out);
 }
 
 static const struct command *find(const char *name)
 {
-	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		if (!strcmp(commands[i].name, name))
-			return &commands[i];
+	for (const struct command *c = command_table; c->name; c++)
+		if (!strcmp(c->name, name))
+			return c;
 	return NULL;
 }
 
@@ -76,6 +74,10 @@ void command_parse(const struct argp *argp, int argc, char **argv, void *input)
 	static char name[64];
 
 	snprintf(name, sizeof(name), "qpdrill %s", argv[0]);
+	if (command_man) {
+		manual_argp(command_man, name, argp);
+		_exit(fflush(command_man) == EOF ? EXIT_ERROR : 0);
+	}
 	argv[0] = name;
 	argp_err_exit_status = EXIT_USAGE;
 	argp_parse(argp, argc, argv, 0, NULL, input);
