@@ -458,7 +458,7 @@ int cmd_list(int argc, char **argv)
 		       "profiles; without it they are the project's own.\vTopics.",
 		.help_filter = help_filter,
 	};
-	struct input in = { NULL };
+	struct input in = { .topic = NULL };
 	struct error e = { "" };
 	json_t *rows = json_array();
 	int rc;

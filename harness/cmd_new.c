@@ -126,7 +126,7 @@ int cmd_new(int argc, char **argv)
 		       "it.\v"
 		       "A file that is there is left as it is.",
 	};
-	struct input in = { NULL };
+	struct input in = { .id = NULL };
 	struct error e = { "" };
 	char path[PATH_MAX], *text;
 	int rc;
