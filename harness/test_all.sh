@@ -36,15 +36,41 @@ count_unit() { # name status log
 	fi
 }
 
+# Runs each of these programs in the background, so many at a time, in the order given. What NAME printed stands in NAME.log (and
+# NAME.log.out when its output is wanted by itself), how it ended in NAME.status; NAME is its path with - for /.
+side_by_side() { # how-many seconds split-output? program...
+	local most=$1 seconds=$2 split=$3 running=0 program name log
+	shift 3
+	for program; do
+		name=${program#"$build"/test/} name=${name//\//-} log=$out/${name}.log
+		[ $running -lt "$most" ] || { wait -n; running=$((running - 1)); }
+		{
+			if [ -n "$split" ]; then
+				timeout -k 10 "$seconds" "$program" </dev/null >"$log.out" 2>"$log"
+			else
+				timeout -k 10 "$seconds" "$program" </dev/null >"$log" 2>&1
+			fi
+			echo $? >"$out/$name.status"
+		} &
+		running=$((running + 1))
+	done
+	wait
+}
+
+status_of() { # name
+	local status
+	read -r status <"$out/${1//\//-}.status" || status=1
+	echo "$status"
+}
+
 echo "unit tests"
+side_by_side "$(nproc)" 600 '' "$build"/test/*/*_test
 guest_units=()
 for test in "$build"/test/*/*_test; do
 	name=${test#"$build"/test/}
-	log=$out/${name//\//-}.log
-	timeout -k 5 600 "$test" >"$log" 2>&1 </dev/null
-	status=$?
-	if [ $status -eq 77 ]; then guest_units+=("$test"); continue; fi
-	count_unit "$name" $status "$log"
+	status=$(status_of "$name")
+	if [ "$status" -eq 77 ]; then guest_units+=("$test"); continue; fi
+	count_unit "$name" "$status" "$out/${name//\//-}.log"
 done
 for test in ${guest_units[@]+"${guest_units[@]}"}; do
 	name=${test#"$build"/test/}
@@ -84,23 +110,12 @@ if [ -z "$unit_only" ]; then
 
 	# They wait more than they work, so one more of them than there are processors runs at a time; told in the order of their names.
 	scripts=(*/*_test.sh)
-	running=0
+	side_by_side $(($(nproc) + 1)) 3600 split "${scripts[@]}"
 	for script in "${scripts[@]}"; do
-		[ -e "$script" ] || continue
-		[ $running -le "$(nproc)" ] || { wait -n; running=$((running - 1)); }
-		{
-			timeout -k 10 3600 "$script" </dev/null >"$out/${script//\//-}.log.out" 2>"$out/${script//\//-}.log"
-			echo $? >"$out/${script//\//-}.status"
-		} &
-		running=$((running + 1))
-	done
-	wait
-	for script in "${scripts[@]}"; do
-		[ -e "$script" ] || continue
 		echo "$script"
 		log=$out/${script//\//-}.log
 		sed 's/^/  /' "$log.out"
-		read -r status <"$out/${script//\//-}.status" || status=1
+		status=$(status_of "$script")
 		ok=$(grep -c '^ok ' "$log.out") bad=$(grep -c '^not ok ' "$log.out") skip=$(grep -c '^skip ' "$log.out")
 		if [ "$bad" -gt 0 ] || [ "$status" -ne 0 ] || [ $((ok + skip)) -eq 0 ]; then
 			[ "$bad" -gt 0 ] || { bad=1; echo "  not ok $script ended with status $status"; }
