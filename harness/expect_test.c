@@ -204,6 +204,62 @@ static void test_events(void)
 	world_free(&w);
 }
 
+/* A queue that is drained says so where it was asked, once; what was asked for is still against `none`. */
+static void test_drained(void)
+{
+	static const char none[] = "{'n':2,'at':['p.a'],'event':{'none':true}}";
+	static const char drained[] = "{'n':2,'at':['p.a'],'event':{'all':['SQ_DRAINED']}}";
+	static const char by_profile[] = "[{'id':'unasked','seen':['6.1.0-57-amd64'],'when':{'event':'none','notify':'unasked'},"
+					 "'device':'SQ_DRAINED'},{'id':'again','seen':['6.1.0-57-amd64'],'when':{'event':'none',"
+					 "'notify':'again'},'device':'SQ_DRAINED'}]";
+	static const struct {
+		const char *by, *notify; /* of the move into SQD */
+		const char *profile;
+		unsigned events;
+		bool moved, unexplained, taken_first;
+		enum expect_state state; /* of `none` */
+	} rows[] = {
+		{ "step", "0", NULL, 0, true, false, false, EXPECT_MET },
+		{ "step", "0", NULL, 1, false, true, false, EXPECT_BROKEN }, /* never in SQD */
+		{ "step", "0", NULL, 1, true, true, false, EXPECT_BROKEN },
+		{ "step", "0", by_profile, 1, true, true, false, EXPECT_MET },
+		{ "step", "1", NULL, 1, true, false, false, EXPECT_BROKEN },
+		{ "step", "1", NULL, 1, true, false, true, EXPECT_MET },
+		{ "step", "1", by_profile, 1, true, false, false, EXPECT_BROKEN },
+		{ "step", "1", NULL, 2, true, true, true, EXPECT_BROKEN },
+		{ "step", "1", by_profile, 2, true, true, true, EXPECT_MET },
+		{ "recover", "1", NULL, 1, true, false, false, EXPECT_MET },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		enum expect_state state;
+		struct world w;
+		char text[512];
+
+		world_new(&w, rows[i].profile);
+		begin(&w, 2);
+		snprintf(text, sizeof(text),
+			 "{'kind':'state','src':'agent/"
+			 "a','obj':'p.a','life':1,'step':2,'asked':'SQD','old':'RTS','new':'SQD','by':'%s',"
+			 "'attrs':{'en_sqd_async_notify':%s}}",
+			 rows[i].by, rows[i].notify);
+		if (rows[i].moved)
+			feed(&w, text);
+		for (unsigned k = 0; k < rows[i].events; k++)
+			feed(&w, "{'kind':'event','src':'agent/a','obj':'p.a','life':1,'step':2,'event':'SQ_DRAINED'}");
+		if (rows[i].taken_first)
+			settle(&w, drained);
+		if (rows[i].taken_first)
+			begin(&w, 2);
+		state = ask(&w, none, 0);
+		ROW_ASSERT(state == rows[i].state, "row %zu: %s", i, state_text[state]);
+		if (rows[i].events)
+			ROW_ASSERT(m_event_explained(w.m, &w.m->events.v[rows[i].events - 1]) == !rows[i].unexplained, "row %zu",
+				   i);
+		world_free(&w);
+	}
+}
+
 static const char entries[] =
 	"[{'id':'no-event','seen':['6.1.0-57-amd64'],'when':{'event':'QP_ACCESS_ERR','at':'responder'},'device':'none'},"
 	"{'id':'lkey','seen':['6.1.0-57-amd64'],'when':{'spec':'LOC_PROT_ERR','queue':'send'},'device':'LOC_QP_OP_ERR'},"
@@ -359,6 +415,7 @@ static const struct test_case cases[] = {
 	{ "receives", test_receives },
 	{ "a state must be fresh", test_state_must_be_fresh },
 	{ "events", test_events },
+	{ "a drained queue", test_drained },
 	{ "profile: an event that never comes", test_profile_event },
 	{ "profile: an event of a request that was refused", test_profile_peer },
 	{ "a profile's attributes and packets", test_profile_attr_and_packets },

@@ -54,14 +54,38 @@ static bool after_srq_qp_in_error(const struct model *m, const struct m_event *e
 	       m_why_error(m, qp, ev->life ? ev->life : m->qps.v[qp].life, ev->inst, ev->t);
 }
 
-static bool after_asked_sqd(const struct model *m, const struct m_event *ev)
+/* The newest move of its QP into SQD until then; NULL: there was none in this life. */
+static const struct m_state *into_sqd(const struct model *m, const struct m_event *ev)
 {
 	size_t qp = qp_of(m, ev);
 
-	for (size_t i = 0; i < m->states.n; i++)
-		if (m->states.v[i].qp == qp && m->states.v[i].inst <= ev->inst && !strcmp(m->states.v[i].asked, "SQD"))
+	for (size_t i = m->states.n; i-- > 0;) {
+		const struct m_state *s = &m->states.v[i];
+
+		if (s->qp == qp && s->inst <= ev->inst && !s->err && !strcmp(s->asked, "SQD") && strcmp(s->old, "SQD") &&
+		    (!ev->life || s->life == ev->life))
+			return s;
+	}
+	return NULL;
+}
+
+static bool said_since(const struct model *m, const struct m_state *s, const struct m_event *ev)
+{
+	for (size_t i = 0; i < m->events.n; i++) {
+		const struct m_event *o = &m->events.v[i];
+
+		if (o->rec < ev->rec && o->inst >= s->inst && !strcmp(o->obj, ev->obj) && !strcmp(o->event, ev->event))
 			return true;
+	}
 	return false;
+}
+
+/* Once for each move into SQD that has asked for it. */
+static bool after_asked_sqd(const struct model *m, const struct m_event *ev)
+{
+	const struct m_state *s = into_sqd(m, ev);
+
+	return s && s->notify && !said_since(m, s, ev);
 }
 
 static bool on_infiniband(const struct model *m, const struct m_event *ev)
@@ -97,4 +121,18 @@ bool m_event_explained(const struct model *m, const struct m_event *ev)
 		if (table[i].cm == ev->cm && !strcmp(table[i].event, ev->event))
 			return table[i].when(m, ev);
 	return false;
+}
+
+bool m_event_asked_for(const struct model *m, const struct m_event *ev)
+{
+	const struct m_state *s = !ev->cm && !strcmp(ev->event, "SQ_DRAINED") ? into_sqd(m, ev) : NULL;
+
+	return s && s->notify && !strcmp(s->by, "step");
+}
+
+bool m_event_notify_is(const struct model *m, const struct m_event *ev, const char *notify)
+{
+	const struct m_state *s = into_sqd(m, ev);
+
+	return s && !strcmp(notify, !s->notify ? "unasked" : said_since(m, s, ev) ? "again" : "asked");
 }

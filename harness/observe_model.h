@@ -102,6 +102,7 @@ struct m_state {
 	const char *asked, *old, *new_, *by; /* asked "" for a query */
 	json_t *queried;                     /* NULL when nothing was */
 	int err;
+	bool notify; /* SQ_DRAINED was asked for */
 	uint64_t t;
 	size_t inst, rec;
 };
@@ -332,6 +333,11 @@ bool m_fault_is_of_process(const struct m_fault *f, bool *ret_ends);
 
 /* Events that need no word in the scenario: one table (observe_explained.c). */
 bool m_event_explained(const struct model *m, const struct m_event *ev);
+/* A step of the file has asked for it: to say that none comes is no contradiction, and then it is looked for all the same. */
+bool m_event_asked_for(const struct model *m, const struct m_event *ev);
+/* Whether the newest move of its QP into SQD has `asked` for SQ_DRAINED, which had been said before (`again`), or gone there
+ * `unasked`. */
+bool m_event_notify_is(const struct model *m, const struct m_event *ev, const char *notify);
 
 struct m_record {
 	const json_t *r;
@@ -371,7 +377,7 @@ const json_t *m_attr_at(const struct model *m, size_t qp, size_t rec);
 /* Profile entries against what is at hand (profile_match.c). */
 struct m_match {
 	const char *spec;             /* the status that the specification wants, or NULL */
-	const char *event;            /* the event, or NULL */
+	const char *event;            /* the event, or that there is `none`; NULL */
 	const char *state;            /* the QP state, or NULL */
 	const char *returns;          /* what a verb returns, or NULL */
 	const char *recovery;         /* that a recovery `fails`, or NULL */
@@ -384,6 +390,7 @@ struct m_match {
 	unsigned life; /* 0: the current one */
 	bool recv;
 	const struct m_post *post;  /* NULL when unknown */
+	const struct m_event *came; /* the event, where there should be `none`; or NULL */
 	const struct m_state *move; /* of a modify, or NULL */
 	const char *attr;           /* of a queried attribute, or NULL */
 	const char *says;           /* of what a completion says beside its status, or NULL */
@@ -393,6 +400,8 @@ struct m_match {
 };
 /* The entry by which `device` excuses the specification's value: seen ones first; *ret_seen tells. NULL: none. */
 const json_t *m_profile_excuse(const struct model *m, const struct m_match *what, const char *device, bool *ret_seen);
+/* The entry by which an event comes where the specification has none. */
+const json_t *m_event_excuse(const struct model *m, const struct m_event *ev, bool *ret_seen);
 /* A fault's arguments have all that an entry's `with` asks for: `KEY`, `KEY=VALUE`, `KEY.KEY=VALUE`; VALUE a text, a number, N..M.
  */
 bool m_profile_has_arguments(const json_t *args, const json_t *with);

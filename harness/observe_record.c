@@ -154,6 +154,7 @@ static void on_state(struct model *m, const struct m_record *r)
 			       .new_ = m_intern(m, new_),
 			       .by = m_intern(m, json_str(r->r, "by")),
 			       .err = (int)json_int(r->r, "errno", 0),
+			       .notify = json_int(json_object_get(r->r, "attrs"), "en_sqd_async_notify", 0) != 0,
 			       .t = r->t,
 			       .inst = r->inst,
 			       .rec = r->rec };

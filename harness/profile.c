@@ -40,7 +40,7 @@ struct field {
 	const struct name_table *names;
 	const char *const *values;
 	const struct field *sub; /* VALUE_MAP */
-	bool required;
+	bool required, none;     /* none: no name but `none` is a value, too */
 };
 
 static const char *const sides[] = { "send", "recv", NULL };
@@ -54,6 +54,7 @@ static const char *const qkeys[] = { "wrong", "own", NULL };
 static const char *const wrong_keys[] = { "wrong", "old", NULL };
 static const char *const payloads[] = { "intact", "absent", "partial", "stale", NULL };
 static const char *const completion_events[] = { "comes", "none", NULL };
+static const char *const notifies[] = { "asked", "unasked", "again", NULL };
 static const char *const links[] = { "direct", "wire", NULL };
 static const char *const arms[] = { "next", "solicited", NULL };
 static const char *const data[] = { "inline_segments", NULL };
@@ -66,7 +67,7 @@ static const char *const checks[] = { "unexpected", "ledger", "cause-first", "st
  */
 static const struct field when_fields[] = {
 	{ .key = "spec", .kind = VALUE_NAME, .names = &names_status },
-	{ .key = "event", .kind = VALUE_NAME, .names = &names_event },
+	{ .key = "event", .kind = VALUE_NAME, .names = &names_event, .none = true }, /* none: that there is no event */
 	{ .key = "state", .kind = VALUE_NAME, .names = &names_state },
 	{ .key = "returns", .kind = VALUE_NAME, .names = &names_errno },
 	{ .key = "refused", .kind = VALUE_NAME, .names = &names_errno }, /* a post that was: no completion may follow */
@@ -86,14 +87,17 @@ static const struct field when_fields[] = {
 	{ .key = "psn", .kind = VALUE_ENUM, .values = psn_halves }, /* where the QP's own sq_psn lies */
 	{ .key = "path_mtu", .kind = VALUE_ENUM, .values = mtus },  /* the QP's own and its peer's */
 	{ .key = "posted_in", .kind = VALUE_NAME, .names = &names_state },
-	{ .key = "path", .kind = VALUE_TEXT },  /* of a recovery */
-	{ .key = "move", .kind = VALUE_TEXTS }, /* `INIT->RTS`: what a modify was to do, any of them */
-	{ .key = "set", .kind = VALUE_TEXTS },  /* attributes that a modify was given, all of them; as `with` */
+	{ .key = "in", .kind = VALUE_NAME, .names = &names_state },  /* the state of the QP when it is judged */
+	{ .key = "notify", .kind = VALUE_ENUM, .values = notifies }, /* SQ_DRAINED, by the newest move into SQD */
+	{ .key = "path", .kind = VALUE_TEXT },                       /* of a recovery */
+	{ .key = "move", .kind = VALUE_TEXTS },                      /* `INIT->RTS`: what a modify was to do, any of them */
+	{ .key = "set", .kind = VALUE_TEXTS }, /* attributes that a modify was given, all of them; as `with` */
 	{ .key = "lkey", .kind = VALUE_ENUM, .values = wrong_keys },
 	{ .key = "rkey", .kind = VALUE_ENUM, .values = wrong_keys },
 	{ .key = "data", .kind = VALUE_ENUM, .values = data },  /* of a request: where it lies */
 	{ .key = "api", .kind = VALUE_ENUM, .values = apis },   /* of the QP */
 	{ .key = "to", .kind = VALUE_ENUM, .values = targets }, /* where in the peer's memory the access was */
+	{ .key = "timeout", .kind = VALUE_TEXT },               /* also N..M */
 	{ .key = "retry_cnt", .kind = VALUE_INT },
 	{ .key = "rnr_retry", .kind = VALUE_INT },
 	{ .key = "peer", .kind = VALUE_NAMES, .names = &names_status }, /* how a request of the peer ended, or should have */
@@ -124,12 +128,9 @@ static const struct field entry_fields[] = {
 	{ .key = NULL },
 };
 static const struct field timing_fields[] = {
-	{ .key = "granularity", .kind = VALUE_DURATION },
-	{ .key = "ack_floor", .kind = VALUE_DURATION },
-	{ .key = "ack_adaptive", .kind = VALUE_DURATION },
-	{ .key = "rnr_floor", .kind = VALUE_DURATION },
-	{ .key = "source", .kind = VALUE_TEXT },
-	{ .key = NULL },
+	{ .key = "granularity", .kind = VALUE_DURATION },  { .key = "ack_floor", .kind = VALUE_DURATION },
+	{ .key = "ack_adaptive", .kind = VALUE_DURATION }, { .key = "rnr_floor", .kind = VALUE_DURATION },
+	{ .key = "source", .kind = VALUE_TEXT },           { .key = NULL },
 };
 
 __attribute__((format(printf, 4, 5))) static void complain(struct reader *r, const struct ynode *n, const char *hint,
@@ -175,7 +176,7 @@ static json_t *read_scalar(struct reader *r, const struct field *f, const struct
 	switch (f->kind) {
 	case VALUE_NAME:
 	case VALUE_NAMES:
-		if (!name_find(f->names, n->text)) {
+		if (!name_find(f->names, n->text) && !(f->none && !strcmp(n->text, "none"))) {
 			const struct name *near = name_nearest(f->names, n->text);
 
 			snprintf(hint, sizeof(hint), "did you mean %s", near ? near->text : "?");

@@ -190,9 +190,13 @@ static bool attr_is(const struct model *m, size_t qp, const json_t *when, const 
 	const struct m_qp *q = &m->qps.v[qp];
 	const json_t *planned = json_object_get(q->plan, "attr");
 
+	const json_t *have = json_object_get(q->queried, key);
+
 	if (!want)
 		return true;
-	return json_integer_value(want) == json_int(json_object_get(q->queried, key) ? q->queried : planned, key, -1);
+	have = have ? have : json_object_get(planned, key);
+	return json_is_string(want) ? value_is(have, json_string_value(want))
+				    : json_integer_value(want) == json_integer_value(have);
 }
 
 static bool path_mtu_is(const struct model *m, const struct m_match *what, const json_t *when)
@@ -205,17 +209,45 @@ static bool path_mtu_is(const struct model *m, const struct m_match *what, const
 	       is(when, "path_mtu", own == json_int(m_attr_at(m, peer, what->rec), "path_mtu", 0) ? "same" : "differs");
 }
 
-/* The state in which the QP was when a request was posted. */
-static bool posted_in(const struct model *m, const struct m_post *p, const json_t *when)
+/* The state in which the QP was last known to be; NULL: never. */
+static const char *state_before(const struct model *m, size_t qp, size_t rec)
 {
 	const char *state = NULL;
 
-	if (!json_str(when, "posted_in"))
-		return true;
-	for (size_t i = 0; p && i < m->states.n; i++)
-		if (m->states.v[i].qp == m->queues.v[p->queue].qp && m->states.v[i].rec < p->rec && *m->states.v[i].new_)
+	for (size_t i = 0; i < m->states.n; i++)
+		if (m->states.v[i].qp == qp && m->states.v[i].rec < rec && *m->states.v[i].new_)
 			state = m->states.v[i].new_;
-	return is(when, "posted_in", state);
+	return state;
+}
+
+/* A device may be in ERR before anybody is told: by the receives with which a traffic fills its queue up again nothing has come,
+ * and of those before them some were flushed. */
+static bool posted_on_the_way_to_error(const struct model *m, const struct m_post *p)
+{
+	bool failed = false;
+
+	if (!*p->traffic || m->queues.v[p->queue].send)
+		return false;
+	for (size_t i = 0; i < m->comps.n; i++) {
+		const struct m_comp *c = &m->comps.v[i];
+
+		if (c->queue != p->queue || c->life != p->life)
+			continue;
+		if (c->success ? c->t > p->t : c->seq >= p->first)
+			return false;
+		failed |= !c->success;
+	}
+	return failed;
+}
+
+static bool posted_in(const struct model *m, const struct m_post *p, const json_t *when)
+{
+	const char *want = json_str(when, "posted_in");
+
+	if (!want || !p)
+		return !want;
+	return is(when, "posted_in", state_before(m, m->queues.v[p->queue].qp, p->rec)) ||
+	       (!strcmp(want, "ERR") && posted_on_the_way_to_error(m, p));
 }
 
 /* Does the access leave the window that it goes through? */
@@ -334,6 +366,9 @@ bool m_profile_applies(const struct model *m, const json_t *entry, const struct 
 		return false;
 	if (!is(when, "path", what->path) || !move_is(what, json_object_get(when, "move")))
 		return false;
+	if (!is(when, "in", state_before(m, what->qp, what->rec)) ||
+	    (json_str(when, "notify") && !(what->came && m_event_notify_is(m, what->came, json_str(when, "notify")))))
+		return false;
 	if (!path_mtu_is(m, what, when) ||
 	    !m_profile_has_arguments(json_object_get(what->step, "set"), json_object_get(when, "set")))
 		return false;
@@ -341,7 +376,7 @@ bool m_profile_applies(const struct model *m, const json_t *entry, const struct 
 	    !saw(m, what, what->qp, json_object_get(when, "own")) || !receive_is_short(m, what, when) ||
 	    !peer_qkey_is(m, what, when))
 		return false;
-	return request_fits(m, what, when) && fault_is(m, what, when) && psn_is(q, when) &&
+	return request_fits(m, what, when) && fault_is(m, what, when) && psn_is(q, when) && attr_is(m, what->qp, when, "timeout") &&
 	       attr_is(m, what->qp, when, "retry_cnt") && attr_is(m, what->qp, when, "rnr_retry");
 }
 
@@ -366,6 +401,15 @@ const json_t *m_profile_excuse(const struct model *m, const struct m_match *what
 			likely = entry;
 	}
 	return likely;
+}
+
+const json_t *m_event_excuse(const struct model *m, const struct m_event *ev, bool *ret_seen)
+{
+	struct m_match what = { .event = "none", .came = ev, .life = ev->life, .rec = ev->rec };
+
+	*ret_seen = false;
+	what.qp = m_qp_find(m, ev->obj, strlen(ev->obj));
+	return ev->cm ? NULL : m_profile_excuse(m, &what, ev->event, ret_seen);
 }
 
 static json_t *use_of(struct model *m, const json_t *entry, int step)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "observe_model.h"
+#include "expect_rig.h"
 
-#include "test.h"
+#include "observe_model.h"
 
 static const struct {
 	const char *args, *with;
@@ -41,8 +41,60 @@ static void test_with(void)
 	}
 }
 
+/* P a traffic posts receives, p a step does; S and F one succeeds, is flushed, in order: what was posted last is asked about. */
+static const struct {
+	const char *story;
+	bool excused;
+} stories[] = {
+	{ "PSSPFF", true }, /* of the first four two came, two were flushed; the others were posted behind the flush */
+	{ "PSSFFP", true }, /* and everybody was told so */
+	{ "PSSpFF", false }, { "PSSP", false }, { "PSSPFFF", false }, { "PSPSFF", false }, { "P", false },
+};
+
+static void test_posted_on_the_way_to_error(void)
+{
+	static const char entry[] = "[{'id':'stay','seen':['6.1.0-57-amd64'],'when':{'spec':'WR_FLUSH_ERR','queue':'recv',"
+				    "'posted_in':'ERR'},'device':'none'}]";
+
+	for (size_t i = 0; i < sizeof(stories) / sizeof(stories[0]); i++) {
+		unsigned posted = 0, ended = 0;
+		struct world w;
+		char text[512];
+		bool seen;
+
+		world_new(&w, entry);
+		feed(&w, "{'kind':'state','src':'agent/b','obj':'p.b','life':1,'step':1,'asked':'RTS','old':'RTR','new':'RTS'}");
+		for (const char *c = stories[i].story; *c; c++) {
+			if (*c == 'S' || *c == 'F') {
+				wc(&w, "p.b.recv", ended++, 1, *c == 'S' ? "SUCCESS" : "WR_FLUSH_ERR");
+				continue;
+			}
+			unsigned n = posted ? 2 : 4;
+
+			snprintf(text, sizeof(text),
+				 "{'kind':'post','src':'agent/"
+				 "b','obj':'p.b.recv','life':1,'step':1,'op':'RECV','count':%u,'accepted':%u,"
+				 "'first':'0x%llx','last':'0x%llx','traffic':'%s'}",
+				 n, n, 0x1000000000000ull | posted, 0x1000000000000ull | (posted + n - 1), *c == 'P' ? "t" : "");
+			feed(&w, text);
+			posted += n;
+		}
+		const struct m_post *p = &w.m->posts.v[w.m->posts.n - 1];
+		struct m_match what = { .qp = m_qp_find(w.m, "p.b", 3),
+					.life = 1,
+					.post = p,
+					.recv = true,
+					.spec = "WR_FLUSH_ERR",
+					.rec = w.m->n_recs };
+
+		ROW_ASSERT((m_profile_excuse(w.m, &what, "none", &seen) != NULL) == stories[i].excused, "%s", stories[i].story);
+		world_free(&w);
+	}
+}
+
 static const struct test_case cases[] = {
 	{ "what a fault was given", test_with },
+	{ "a receive posted on the way to ERR", test_posted_on_the_way_to_error },
 };
 
 TEST_MAIN("profile_match", cases)

@@ -29,6 +29,9 @@ static const struct row {
 	{ "unexplained-completion", "fail", { "unexpected REM_OP_ERR" } },
 	{ "unexplained-event", "fail", { "unexpected event QP_FATAL" } },
 	{ "unexplained-state", "fail", { "p.b: expected RTS, seen ERR, and no step or error explains the change" } },
+	/* A send queue that is drained, or not yet. */
+	{ "sqd-work-held-back", "fail", { "step 4 (expect): p.a: expected wc: every one SUCCESS, seen no completion" } },
+	{ "sqd-drained-unasked-in-profile", "deviation", { "event: none, seen SQD, SQ_DRAINED: the profile's drained-unasked" } },
 	/* What a verb returns. */
 	{ "masks-tried", "pass", { "" } },
 	{ "masks-tried-too-few", "error", { "p.a: 3 of 4 attempts were made for `mask: missing`" } },

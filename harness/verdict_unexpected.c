@@ -175,11 +175,20 @@ static unsigned times(const struct judge *j, const struct m_event *ev)
 static void event(struct judge *j, const struct m_event *ev)
 {
 	unsigned n = unexpected(j, ev) ? times(j, ev) : 0;
+	const json_t *entry;
 	struct finding *f;
 	char again[24] = "";
+	bool seen;
 
 	if (!n)
 		return;
+	entry = m_event_excuse(j->m, ev, &seen);
+	if (entry && seen) {
+		judge_deviation(j, entry, "unexpected", ev->inst, ev->rec, ev->obj,
+				"%s: event %s, which nothing asks for: the profile's %s", ev->obj, ev->event,
+				json_str(entry, "id"));
+		return;
+	}
 	if (n > 1)
 		snprintf(again, sizeof(again), " x %u", n);
 	f = judge_find(j, SEVERITY_FAIL, "unexpected", ev->inst, ev->rec, ev->obj);
@@ -188,6 +197,8 @@ static void event(struct judge *j, const struct m_event *ev)
 	finding_set(f, f->expected, "no event that the scenario does not name");
 	finding_set(f, f->seen, "%s%s", ev->event, again);
 	finding_set(f, f->text, "%s: unexpected event %s%s: no expect or allow names it", ev->obj, ev->event, again);
+	if (entry)
+		finding_likely_entry(j, f, entry);
 }
 
 void verdict_check_unexpected(struct judge *j)
