@@ -96,6 +96,9 @@ void finding_likely(struct judge *j, struct finding *f, const json_t *ids)
 	const json_t *id;
 	size_t i, len;
 
+	if (json_array_size(ids) && !f->likely)
+		f->likely = json_array();
+	json_array_extend(f->likely, (json_t *)ids);
 	json_array_foreach(ids, i, id) {
 		const json_t *entry = entry_by_id(j, json_string_value(id));
 		const char *note = json_str(entry, "note");
@@ -226,6 +229,8 @@ static json_t *finding_json(const struct judge *j, const struct finding *f)
 			      f->severity >= SEVERITY_INCONCLUSIVE ? record_lines(j, f->at, f->rec, LAST_RECORDS) : json_array());
 
 	json_object_set_new(o, "deviation", json_string(f->deviation ? json_string_value(json_array_get(f->deviation, 0)) : ""));
+	if (f->likely)
+		json_object_set(o, "likely", f->likely);
 	return o;
 }
 
@@ -507,8 +512,10 @@ int verdict_judge(const json_t *plan, const json_t *records, bool torn, const st
 	json_decref(packets);
 	if (!rc && !verdict)
 		rc = -ENOMEM;
-	for (size_t i = 0; i < j.findings.n; i++)
+	for (size_t i = 0; i < j.findings.n; i++) {
 		json_decref(j.findings.v[i].deviation);
+		json_decref(j.findings.v[i].likely);
+	}
 	free(j.findings.v);
 	json_decref(j.windows);
 	json_decref(j.bystander);

@@ -15,6 +15,7 @@ struct finding {
 	size_t inst, rec;           /* where it happened; rec orders the findings */
 	const char *at;             /* interned; "" for none */
 	json_t *deviation;          /* ids of profile entries, or NULL */
+	json_t *likely;             /* ids of those that would explain it, had a run shown them on this kernel; or NULL */
 	const struct m_post *post;  /* it is about its missing end; else NULL */
 	const struct m_comp *flush; /* it is about a flush that nothing explains; else NULL */
 	char expected[512], seen[512], text[1200];
