@@ -100,18 +100,15 @@ static json_t *summary(const char *id, const json_t *entries)
 	return o;
 }
 
-json_t *report_repeats(const struct report_run *run)
+json_t *report_groups(const struct report_run *run)
 {
-	json_t *by_case = json_object(), *all = json_array(), *entry, *entries;
-	const char *id;
+	json_t *by_case = json_object(), *entry, *entries;
 	size_t i;
 
 	json_array_foreach(run->cases, i, entry) {
+		const char *id = report_str(entry, "case");
 		char base[1024];
 
-		id = report_str(entry, "case");
-		if (!id[report_base_length(id)])
-			continue;
 		snprintf(base, sizeof(base), "%.*s", (int)report_base_length(id), id);
 		entries = json_object_get(by_case, base);
 		if (!entries) {
@@ -120,8 +117,20 @@ json_t *report_repeats(const struct report_run *run)
 		}
 		json_array_append(entries, entry);
 	}
-	json_object_foreach(by_case, id, entries)
-		json_array_append_new(all, summary(id, entries));
+	return by_case;
+}
+
+json_t *report_repeats(const struct report_run *run)
+{
+	json_t *by_case = report_groups(run), *all = json_array(), *entries;
+	const char *id;
+
+	json_object_foreach(by_case, id, entries) {
+		const char *first = report_str(json_array_get(entries, 0), "case");
+
+		if (first[report_base_length(first)])
+			json_array_append_new(all, summary(id, entries));
+	}
 	json_decref(by_case);
 	return all;
 }

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "report_util.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../harness/json.h"
+#include "../harness/log.h"
+#include "../harness/plan.h"
 #include "report.h"
+
+#define LINE_BYTES_MAX 2048
 
 const char *report_str(const json_t *obj, const char *key)
 {
@@ -71,6 +77,42 @@ static int plain_len(const char *id)
 char *report_repeat(const json_t *run, const char *id, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s --select '%.*s'", report_str(run, "repeat"), plain_len(id), id);
+	return buf;
+}
+
+void report_line(FILE *out, const char *name, const char *fmt, ...)
+{
+	char text[LINE_BYTES_MAX], safe[2 * LINE_BYTES_MAX], *rest = text, *line;
+	const char *label = name;
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	while (*text && (line = strsep(&rest, "\n"))) {
+		if (*line)
+			fprintf(out, "    %-10s%s\n", label, log_escape(line, safe, sizeof(safe)));
+		label = "";
+	}
+}
+
+char *report_where(const json_t *plan, const json_t *finding, char *buf, size_t size)
+{
+	const char *check = report_str(finding, "check"), *at = report_str(finding, "at"), *iter = report_str(finding, "iter");
+	int64_t line = json_int(finding, "line", 0), step = json_int(finding, "step", 0);
+	const json_t *planned = plan_step(plan, (int)step);
+	bool says_check = strcmp(check, report_str(planned, "do")) != 0;
+	char file[512] = "", what[256] = "";
+
+	if (!line)
+		line = json_int(planned, "line", 0);
+	if (line)
+		snprintf(file, sizeof(file), "%s:%" PRId64 ": ", report_str(plan, "file"), line);
+	if (step > 0)
+		snprintf(what, sizeof(what), "step %" PRId64 "%s%s%s%s", step, planned ? ", " : "", report_str(planned, "do"),
+			 *iter ? ", round " : "", iter);
+	snprintf(buf, size, "%s%s%s%s%s%s", file, what, says_check && *what ? ": " : "", says_check ? check : "", *at ? " at " : "",
+		 at);
 	return buf;
 }
 

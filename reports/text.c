@@ -105,23 +105,6 @@ void report_text_case(FILE *out, const json_t *result, bool colour)
 	put_row(out, result, CASE_WIDTH, SEEN_WIDTH, colour);
 }
 
-/* One "   name: text" line, nothing when there is no text. Newlines in it become further lines. */
-__attribute__((format(printf, 3, 4))) static void put_line(FILE *out, const char *name, const char *fmt, ...)
-{
-	char text[TEXT_MAX], safe[2 * TEXT_MAX], *rest = text, *line;
-	const char *label = name;
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	while (*text && (line = strsep(&rest, "\n"))) {
-		if (*line)
-			fprintf(out, "    %-10s%s\n", label, log_escape(line, safe, sizeof(safe)));
-		label = "";
-	}
-}
-
 /* The text repeats what the headline, or the two lines before it, have said. */
 static bool is_said(const json_t *finding, const char *headline)
 {
@@ -133,37 +116,24 @@ static bool is_said(const json_t *finding, const char *headline)
 
 static void put_finding(FILE *out, const json_t *plan, const json_t *finding, const char *headline)
 {
-	const char *check = report_str(finding, "check"), *at = report_str(finding, "at"), *iter = report_str(finding, "iter");
-	int64_t line = json_int(finding, "line", 0), step = json_int(finding, "step", 0);
-	const json_t *planned = plan_step(plan, (int)step);
-	char where[512] = "", what[256] = "", safe[1024];
+	char where[1024], safe[2048];
 	size_t i;
 	json_t *last;
 
-	if (!line)
-		line = json_int(planned, "line", 0);
-	if (line)
-		snprintf(where, sizeof(where), "%s:%" PRId64 ": ", report_str(plan, "file"), line);
-	if (step > 0)
-		snprintf(what, sizeof(what), "step %" PRId64 "%s%s%s%s", step, planned ? ", " : "", report_str(planned, "do"),
-			 *iter ? ", round " : "", iter);
-	fprintf(out, "  %s%s", log_escape(where, safe, sizeof(safe)), what);
-	if (strcmp(check, report_str(planned, "do")))
-		fprintf(out, "%s%s", *what ? ": " : "", check);
-	fprintf(out, "%s%s\n", *at ? " at " : "", log_escape(at, safe, sizeof(safe)));
-	put_line(out, "expected", "%s", report_str(finding, "expected"));
-	put_line(out, "seen", "%s", report_str(finding, "seen"));
+	fprintf(out, "  %s\n", log_escape(report_where(plan, finding, where, sizeof(where)), safe, sizeof(safe)));
+	report_line(out, "expected", "%s", report_str(finding, "expected"));
+	report_line(out, "seen", "%s", report_str(finding, "seen"));
 	if (!is_said(finding, headline))
-		put_line(out, "", "%s", report_str(finding, "text"));
+		report_line(out, "", "%s", report_str(finding, "text"));
 	/* A finding that an entry without `seen` would explain says so in its text; any other that names one is --strict's. */
 	if (*report_str(finding, "deviation") && strstr(report_str(finding, "text"), "likely the profile's"))
-		put_line(out, "likely", "deviation %s, which no run on this kernel has shown before",
-			 report_str(finding, "deviation"));
+		report_line(out, "likely", "deviation %s, which no run on this kernel has shown before",
+			    report_str(finding, "deviation"));
 	else if (*report_str(finding, "deviation"))
-		put_line(out, "profile", "documents it as %s, which --strict does not excuse", report_str(finding, "deviation"));
+		report_line(out, "profile", "documents it as %s, which --strict does not excuse", report_str(finding, "deviation"));
 	json_array_foreach(json_object_get(finding, "last"), i, last)
 		if (json_is_string(last))
-			put_line(out, i ? "" : "before it", "%s", json_string_value(last));
+			report_line(out, i ? "" : "before it", "%s", json_string_value(last));
 }
 
 static bool is_problem(const json_t *finding)
@@ -193,9 +163,9 @@ static void put_findings(FILE *out, const json_t *plan, const json_t *verdict)
 		fprintf(out, "  and %u more, in verdict.json\n", more);
 	json_array_foreach(json_object_get(verdict, "findings"), i, finding)
 		if (!strcmp(report_str(finding, "severity"), "warning"))
-			put_line(out, "warning", "%s%s%s%s%s", report_str(finding, "text"),
-				 *report_str(finding, "expected") ? ": expected " : "", report_str(finding, "expected"),
-				 *report_str(finding, "seen") ? ", seen " : "", report_str(finding, "seen"));
+			report_line(out, "warning", "%s%s%s%s%s", report_str(finding, "text"),
+				    *report_str(finding, "expected") ? ": expected " : "", report_str(finding, "expected"),
+				    *report_str(finding, "seen") ? ", seen " : "", report_str(finding, "seen"));
 }
 
 static void put_windows(FILE *out, const json_t *verdict)
@@ -212,10 +182,10 @@ static void put_windows(FILE *out, const json_t *verdict)
 		if (late_ns > 0)
 			snprintf(widened, sizeof(widened), " (widened by %s: this machine was late)",
 				 units_format_ns((uint64_t)late_ns, late, sizeof(late)));
-		put_line(out, "time", "step %" PRId64 "%s%s, %s: predicted %s to %s%s, measured %s", json_int(w, "step", 0),
-			 *report_str(w, "of") ? ", of " : "", report_str(w, "of"), report_str(w, "detection"),
-			 units_format_ns(json_u64(w, "low_ns", 0), low, sizeof(low)), high, widened,
-			 units_format_ns(json_u64(w, "measured_ns", 0), seen, sizeof(seen)));
+		report_line(out, "time", "step %" PRId64 "%s%s, %s: predicted %s to %s%s, measured %s", json_int(w, "step", 0),
+			    *report_str(w, "of") ? ", of " : "", report_str(w, "of"), report_str(w, "detection"),
+			    units_format_ns(json_u64(w, "low_ns", 0), low, sizeof(low)), high, widened,
+			    units_format_ns(json_u64(w, "measured_ns", 0), seen, sizeof(seen)));
 	}
 }
 
@@ -227,10 +197,10 @@ static void put_phases(FILE *out, const json_t *verdict, const char *label)
 
 	json_array_foreach(phases, i, p) {
 		if (i == PHASES_SHOWN) {
-			put_line(out, "", "and %zu more, in verdict.json", json_array_size(phases) - i);
+			report_line(out, "", "and %zu more, in verdict.json", json_array_size(phases) - i);
 			return;
 		}
-		put_line(out, i ? "" : label, "%s", report_phases(p, text, sizeof(text)));
+		report_line(out, i ? "" : label, "%s", report_phases(p, text, sizeof(text)));
 	}
 }
 
@@ -281,7 +251,7 @@ static void put_end(FILE *out, const char *name, const json_t *from, const char 
 	put_hex(line, from, "sq_psn", "sq_psn");
 	put_hex(line, from, "rq_psn", "rq_psn");
 	if (fclose(line) == 0)
-		put_line(out, name, "%s", text);
+		report_line(out, name, "%s", text);
 	free(text);
 }
 
@@ -308,8 +278,8 @@ static void put_causes(FILE *out, const json_t *verdict)
 	size_t i;
 
 	json_array_foreach(json_object_get(verdict, "causes"), i, cause)
-		put_line(out, i ? "or" : "likely", "%s%s%s", report_str(cause, "cause"), *report_str(cause, "why") ? ": " : "",
-			 report_str(cause, "why"));
+		report_line(out, i ? "or" : "likely", "%s%s%s", report_str(cause, "cause"), *report_str(cause, "why") ? ": " : "",
+			    report_str(cause, "why"));
 }
 
 static void put_counters(FILE *out, const json_t *verdict)
@@ -324,7 +294,7 @@ static void put_counters(FILE *out, const json_t *verdict)
 			if (json_integer_value(value))
 				snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %+lld", *text ? ", " : "", name,
 					 (long long)json_integer_value(value));
-		put_line(out, device, "%s", text);
+		report_line(out, device, "%s", text);
 	}
 }
 
@@ -334,10 +304,10 @@ static void put_faults(FILE *out, const json_t *verdict)
 	json_t *fault;
 
 	json_array_foreach(json_object_get(verdict, "faults"), i, fault)
-		put_line(out, i ? "" : "fault", "%s%s%s%s: %s%s%s", report_str(fault, "name"), *report_str(fault, "as") ? " (" : "",
-			 report_str(fault, "as"), *report_str(fault, "as") ? ")" : "",
-			 json_bool(fault, "fired", false) ? "fired" : "did not fire", *report_str(fault, "evidence") ? ", " : "",
-			 report_str(fault, "evidence"));
+		report_line(out, i ? "" : "fault", "%s%s%s%s: %s%s%s", report_str(fault, "name"),
+			    *report_str(fault, "as") ? " (" : "", report_str(fault, "as"), *report_str(fault, "as") ? ")" : "",
+			    json_bool(fault, "fired", false) ? "fired" : "did not fire", *report_str(fault, "evidence") ? ", " : "",
+			    report_str(fault, "evidence"));
 }
 
 /* The pair that looks on: who fails beside it knows what was there all the time. */
@@ -349,16 +319,16 @@ static void put_bystander(FILE *out, const json_t *verdict)
 
 	if (!b)
 		return;
-	put_line(out, "bystander",
-		 "%" PRId64 " of %" PRId64 " messages came, %" PRId64 " errors, %" PRId64
-		 " damaged, longest gap %s (at most %s outside of a blast)",
-		 json_int(b, "received", 0), json_int(b, "sent", 0), json_int(b, "errors", 0), json_int(b, "bad_payload", 0),
-		 units_format_ns(json_u64(b, "gap_max_ns", 0), gap, sizeof(gap)),
-		 units_format_ns(json_u64(b, "gap_bound_ns", 0), bound, sizeof(bound)));
+	report_line(out, "bystander",
+		    "%" PRId64 " of %" PRId64 " messages came, %" PRId64 " errors, %" PRId64
+		    " damaged, longest gap %s (at most %s outside of a blast)",
+		    json_int(b, "received", 0), json_int(b, "sent", 0), json_int(b, "errors", 0), json_int(b, "bad_payload", 0),
+		    units_format_ns(json_u64(b, "gap_max_ns", 0), gap, sizeof(gap)),
+		    units_format_ns(json_u64(b, "gap_bound_ns", 0), bound, sizeof(bound)));
 	json_array_foreach(json_object_get(b, "inside"), i, in)
-		put_line(out, "", "in the blast of %s (%s): %" PRId64 " came, %" PRId64 " errors, longest gap %s",
-			 report_str(in, "fault"), report_str(in, "blast"), json_int(in, "received", 0), json_int(in, "errors", 0),
-			 units_format_ns(json_u64(in, "gap_max_ns", 0), gap, sizeof(gap)));
+		report_line(out, "", "in the blast of %s (%s): %" PRId64 " came, %" PRId64 " errors, longest gap %s",
+			    report_str(in, "fault"), report_str(in, "blast"), json_int(in, "received", 0),
+			    json_int(in, "errors", 0), units_format_ns(json_u64(in, "gap_max_ns", 0), gap, sizeof(gap)));
 }
 
 void report_text_failure(FILE *out, const json_t *plan, const json_t *verdict, const json_t *run, bool colour)
@@ -379,7 +349,7 @@ void report_text_failure(FILE *out, const json_t *plan, const json_t *verdict, c
 	put_counters(out, verdict);
 	put_bystander(out, verdict);
 	if (*report_str(run, "repeat"))
-		put_line(out, "repeat", "%s", report_repeat(run, id, repeat, sizeof(repeat)));
+		report_line(out, "repeat", "%s", report_repeat(run, id, repeat, sizeof(repeat)));
 }
 
 static json_t *row_of(const json_t *entry)
