@@ -14,6 +14,8 @@ printf 'not: [a scenario\n' >"$work/faulty.yaml"
 
 good=scenarios/receive/rnr-retry-exceeded.yaml
 swept=scenarios/wire/every-packet-twice.yaml
+compared=reports/testdata/compare
+cp -r $compared/new "$work/damaged" && echo '{"case":' >"$work/damaged/cases/3/verdict.json"
 q() { "$build/qpdrill" "$@"; }
 
 # status | what standard error must hold (a fixed string; - for nothing at all) | the arguments and redirections
@@ -35,6 +37,13 @@ rows="
 2|No such file|report $work/absent
 2|no run folder|report $work/empty
 2|neither a case folder nor a run folder|judge $work/empty
+1|-|compare $compared/old $compared/new
+0|-|compare $compared/old $compared/old --json
+2|which two run folders|compare $compared/old
+2|two runs are compared|compare $compared/old $compared/new $compared/new
+2|empty is no run folder|compare $compared/old $work/empty
+2|have no case in common|compare $compared/old reports/testdata/ladder
+2|damaged/cases/3/verdict.json|compare $compared/old $work/damaged
 2|1 mistake|run $work/faulty.yaml
 2|faulty.yaml:|check $work/faulty.yaml
 2|no scenario files|check $work/empty

@@ -30,6 +30,7 @@ extern const struct command command_table[]; /* ends with a row without a name *
 
 int cmd_bench(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
 int cmd_coverage(int argc, char **argv);
 int cmd_clean(int argc, char **argv);
 int cmd_explain(int argc, char **argv);

@@ -24,6 +24,7 @@ const struct command command_table[] = {
 	{ "predict", cmd_predict, "say when the errors that a scenario expects must come" },
 	{ "judge", cmd_judge, "judge a case or a run again, from its files" },
 	{ "report", cmd_report, "print the report of a run: text, json, junit, html" },
+	{ "compare", cmd_compare, "hold a run against an older one: what became worse, what better" },
 	{ "explain", cmd_explain, "what a status, event, counter or verdict means, and what causes it" },
 	{ "coverage", cmd_coverage, "what the scenarios assert, and what none does" },
 	{ "list", cmd_list, "list faults, actions, steps, scenarios, profiles, statuses, events, capabilities ..." },
