@@ -2,7 +2,7 @@
 /*
  * Draws a ladder as SVG: time runs down, the two ends are the lines at the left and at the right, the wire is between them. An
  * arrow carries data-n, the number of packets that it stands for; one that begins at the wire (a copy, a forged or a released
- * packet) carries data-late in its place.
+ * packet) carries data-late in its place. data-did is what was done to it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +90,8 @@ static void put_packet(struct xml *x, const struct ladder_row *r, int y)
 	xml_attrf(x, "class", "p %s%s%s%s", r->right ? "r" : "l", r->lost ? " lost" : "", r->arrival ? "" : " late",
 		  tones[r->tone]);
 	xml_attrf(x, r->arrival ? "data-n" : "data-late", "%u", r->count);
+	if (r->mark)
+		xml_attr(x, "data-did", r->mark);
 	xml_attr(x, "d", path);
 	xml_end(x);
 	if (r->mark && !r->lost) {
@@ -236,11 +238,9 @@ static void put_svg(struct xml *x, const struct ladder *l, const char *title, si
 	xml_attr(x, "xmlns", "http://www.w3.org/2000/svg");
 	xml_attrf(x, "viewBox", "0 0 %d %d", WIDTH, y + 10);
 	xml_attr(x, "role", "img");
-	xml_attrf(x, "aria-labelledby", "t%zu d%zu", n, n);
-	xml_start(x, "title");
-	xml_attrf(x, "id", "t%zu", n);
-	xml_textf(x, "What happened in %s", title);
-	xml_end(x);
+	xml_attr(x, "paint-order", "stroke");
+	xml_attrf(x, "aria-label", "What happened in %s", title);
+	xml_attrf(x, "aria-describedby", "d%zu", n);
 	xml_start(x, "desc");
 	xml_attrf(x, "id", "d%zu", n);
 	put_description(x, l);

@@ -355,29 +355,41 @@ static void put_state(struct xml *x, const json_t *r, uint64_t first_t)
 	xml_end(x);
 }
 
-static void put_states_at_length(struct xml *x, const json_t *records)
+static json_t *told_states(const json_t *records)
 {
-	static const char *const heads[] = { "ms", "QP", "transition", "with", "by" };
-	json_t *known = json_object();
-	const json_t *r;
-	uint64_t first_t = json_u64(json_array_get(records, 0), "t", 0);
+	json_t *known = json_object(), *told = json_array(), *r;
 	size_t i;
 
-	xml_start(x, "details");
-	xml_element(x, "summary", NULL, "State log");
-	xml_start(x, "table");
-	html_head_row(x, heads, sizeof(heads) / sizeof(*heads));
-	xml_start(x, "tbody");
 	json_array_foreach(records, i, r) {
 		if (is_told(r, known))
-			put_state(x, r, first_t);
+			json_array_append(told, r);
 		if (!strcmp(report_str(r, "kind"), "state"))
 			json_object_set_new(known, report_str(r, "obj"), json_string(report_str(r, "new")));
 	}
-	xml_end(x);
-	xml_end(x);
-	xml_end(x);
 	json_decref(known);
+	return told;
+}
+
+static void put_states_at_length(struct xml *x, const json_t *records)
+{
+	static const char *const heads[] = { "ms", "QP", "transition", "with", "by" };
+	json_t *told = told_states(records), *r;
+	uint64_t first_t = json_u64(json_array_get(records, 0), "t", 0);
+	size_t i;
+
+	if (json_array_size(told)) {
+		xml_start(x, "details");
+		xml_element(x, "summary", NULL, "State log");
+		xml_start(x, "table");
+		html_head_row(x, heads, sizeof(heads) / sizeof(*heads));
+		xml_start(x, "tbody");
+		json_array_foreach(told, i, r)
+			put_state(x, r, first_t);
+		xml_end(x);
+		xml_end(x);
+		xml_end(x);
+	}
+	json_decref(told);
 }
 
 /* QP -> "RESET INIT RTR RTS ERR" */

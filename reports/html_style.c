@@ -41,7 +41,7 @@ const char html_style[] =
 	".src td{border:0;padding:.05rem .6rem;vertical-align:top}.src td.m{white-space:pre-wrap}"
 	".src tr.broken td{background:var(--soft);color:var(--fail)}"
 	".ladder{display:block;width:1120px;height:auto}"
-	".ladder text{font-size:10.5px;fill:var(--fg);paint-order:stroke;stroke:var(--bg);stroke-width:2px;stroke-linejoin:round}"
+	".ladder text{font-size:10.5px;fill:var(--fg);stroke:var(--bg);stroke-width:2px;stroke-linejoin:round}"
 	".ladder .c{text-anchor:middle}.ladder .e,.ladder .t{text-anchor:end}.ladder .t,.ladder .dim{fill:var(--dim)}"
 	".ladder .t{font-size:9.5px}.ladder .h{font-size:12px;font-weight:700}.ladder .b{font-weight:600}"
 	".ladder text.bad{fill:var(--fail);font-weight:700}.ladder text.hit{fill:var(--inconclusive);font-weight:600}"
