@@ -8,11 +8,43 @@
 #include <string.h>
 
 #include "../harness/json.h"
+#include "../harness/log.h"
 #include "report_util.h"
 
 #define WORDS 6
+#define TEXT_BYTES 4096
 
 static const char *const verdicts[WORDS] = { "pass", "deviation", "fail", "inconclusive", "error", "skip" };
+
+/* Names and reasons come from files and devices: no cell, span or element of their own begins or ends with them. */
+static void put_safe(FILE *out, const char *text, const char *special, const char *const *instead)
+{
+	char safe[TEXT_BYTES];
+
+	log_escape(text, safe, sizeof(safe));
+	for (const char *s = safe; *s; s++) {
+		const char *at = strchr(special, *s);
+
+		if (at)
+			fputs(instead[at - special], out);
+		else
+			fputc(*s, out);
+	}
+}
+
+static void put_words(FILE *out, const char *text)
+{
+	static const char *const instead[] = { "\\|", "&lt;", "\\`" };
+
+	put_safe(out, text, "|<`", instead);
+}
+
+static void put_code(FILE *out, const char *text)
+{
+	static const char *const instead[] = { "'" };
+
+	put_safe(out, text, "`", instead);
+}
 
 /* Runs on one kernel that have no case in common are parts of one, and share a column. */
 struct column {
@@ -185,7 +217,8 @@ static void print_cell(const struct column *c, const json_t *cases, bool ids, FI
 		}
 	between = ": ";
 	json_object_foreach(met, id, verdict) {
-		fprintf(out, "%s%s", between, id);
+		fputs(between, out);
+		put_words(out, id);
 		between = ", ";
 	}
 	fputs(json_object_size(ends) ? " |" : " - |", out);
@@ -196,8 +229,11 @@ static void print_cell(const struct column *c, const json_t *cases, bool ids, FI
 static void print_head(const struct table *t, const char *what, FILE *out)
 {
 	fprintf(out, "| %s |", what);
-	for (size_t i = 0; i < t->n; i++)
-		fprintf(out, " %s |", t->v[i].kernel);
+	for (size_t i = 0; i < t->n; i++) {
+		fputc(' ', out);
+		put_words(out, t->v[i].kernel);
+		fputs(" |", out);
+	}
 	fputs("\n|---|", out);
 	for (size_t i = 0; i < t->n; i++)
 		fputs("---|", out);
@@ -209,6 +245,13 @@ static void print_row(const struct table *t, const json_t *cases, bool ids, FILE
 	for (size_t i = 0; i < t->n; i++)
 		print_cell(&t->v[i], cases, ids, out);
 	fputc('\n', out);
+}
+
+static void put_row_name(FILE *out, const char *name)
+{
+	fputs("| ", out);
+	put_words(out, name);
+	fputs(" |", out);
 }
 
 static void print_scenarios(const struct table *t, FILE *out)
@@ -224,7 +267,7 @@ static void print_scenarios(const struct table *t, FILE *out)
 			n_alike++;
 			continue;
 		}
-		fprintf(out, "| %s |", name);
+		put_row_name(out, name);
 		print_row(t, cases, t->n > 1, out);
 	}
 	if (n_alike) {
@@ -289,7 +332,7 @@ static void print_deviations(const struct table *t, FILE *out)
 			even++;
 			continue;
 		}
-		fprintf(out, "| %s |", id);
+		put_row_name(out, id);
 		json_array_foreach(row, i, count)
 			if (json_integer_value(count))
 				fprintf(out, " %lld |", (long long)json_integer_value(count));
@@ -318,8 +361,15 @@ static void print_rest(const struct table *t, FILE *out)
 
 			if (!strcmp(end, "pass") || !strcmp(end, "deviation"))
 				continue;
-			fprintf(out, "%s* %s, %s `%s`: `` %s ``\n", before, t->v[i].kernel, end, id,
-				report_str(verdict, "headline"));
+			fprintf(out, "%s* ", before);
+			put_words(out, t->v[i].kernel);
+			fputs(", ", out);
+			put_words(out, end);
+			fputs(" `", out);
+			put_code(out, id);
+			fputs("`: `` ", out);
+			put_code(out, report_str(verdict, "headline"));
+			fputs(" ``\n", out);
 			before = "";
 		}
 }
@@ -337,7 +387,9 @@ static void print_missing(const struct table *t, FILE *out)
 
 		if (!n)
 			continue;
-		fprintf(out, "%s* %s: %zu case%s not run\n", before, t->v[i].kernel, n, n == 1 ? "" : "s");
+		fprintf(out, "%s* ", before);
+		put_words(out, t->v[i].kernel);
+		fprintf(out, ": %zu case%s not run\n", n, n == 1 ? "" : "s");
 		before = "";
 	}
 	json_decref(all);

@@ -82,9 +82,10 @@ char *report_repeat(const json_t *run, const char *id, char *buf, size_t size)
 
 void report_line(FILE *out, const char *name, const char *fmt, ...)
 {
-	char text[LINE_BYTES_MAX], safe[2 * LINE_BYTES_MAX], *rest = text, *line;
-	const char *label = name;
+	char text[LINE_BYTES_MAX], safe[2 * LINE_BYTES_MAX], label[256], *rest = text, *line;
 	va_list args;
+
+	log_escape(name, label, sizeof(label));
 
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
@@ -92,7 +93,7 @@ void report_line(FILE *out, const char *name, const char *fmt, ...)
 	while (*text && (line = strsep(&rest, "\n"))) {
 		if (*line)
 			fprintf(out, "    %-10s%s\n", label, log_escape(line, safe, sizeof(safe)));
-		label = "";
+		*label = 0;
 	}
 }
 

@@ -83,12 +83,13 @@ static void cut(char *text, int width)
 static void put_row(FILE *out, const json_t *result, int case_width, int seen_width, bool colour)
 {
 	const char *verdict = report_str(result, "verdict");
-	char id[TEXT_MAX], seen[TEXT_MAX], time[32];
+	char id[TEXT_MAX], seen[TEXT_MAX], word[64], time[32];
 	uint64_t ns = json_u64(result, "duration_ns", 0);
 
 	log_escape(report_str(result, "case"), id, sizeof(id));
 	log_escape(seen_of(result), seen, sizeof(seen));
-	fprintf(out, "%s%-13s%s ", colour ? colour_of(verdict) : "", verdict, colour ? "\033[0m" : "");
+	fprintf(out, "%s%-13s%s ", colour ? colour_of(verdict) : "", log_escape(verdict, word, sizeof(word)),
+		colour ? "\033[0m" : "");
 	put_padded(out, id, case_width);
 	fputs("  ", out);
 	if (ns) {
@@ -336,7 +337,7 @@ void report_text_failure(FILE *out, const json_t *plan, const json_t *verdict, c
 	const char *name = report_str(verdict, "verdict"), *id = report_str(verdict, "case");
 	char safe[TEXT_MAX], repeat[4096];
 
-	fprintf(out, "%s%s%s ", colour ? colour_of(name) : "", name, colour ? "\033[0m" : "");
+	fprintf(out, "%s%s%s ", colour ? colour_of(name) : "", log_escape(name, safe, sizeof(safe)), colour ? "\033[0m" : "");
 	fprintf(out, "%s", log_escape(id, safe, sizeof(safe)));
 	fprintf(out, ": %s\n", log_escape(report_str(plan, "title"), safe, sizeof(safe)));
 	fprintf(out, "  %s\n", log_escape(report_str(verdict, "headline"), safe, sizeof(safe)));
@@ -497,7 +498,7 @@ static void put_again(FILE *out, const struct report_run *run)
 	json_object_foreach(json_object_get(run->run, "troubles"), boot, trouble) {
 		if (json_bool(trouble, "found", false))
 			continue;
-		fprintf(out, "%strouble in boot %s", first ? "\n" : "", boot);
+		fprintf(out, "%strouble in boot %s", first ? "\n" : "", log_escape(boot, safe, sizeof(safe)));
 		fprintf(out, ": %s, and none of the %zu cases that ran then does it alone: exit status 3 where nothing failed\n",
 			log_escape(report_str(trouble, "why"), safe, sizeof(safe)),
 			json_array_size(json_object_get(trouble, "cases")));
