@@ -17,6 +17,7 @@ libfyaml-dev|reads scenario files
 libjansson-dev|JSON: plans, records, verdicts
 libxml2-dev|writes JUnit reports
 libxml2-utils|xmllint: checks the JUnit reports in the tests
+tidy|checks the page of a report in the tests
 libsystemd-dev|the event loop
 uthash-dev|hashes and lists
 libcunit1-dev|unit tests

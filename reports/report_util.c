@@ -86,7 +86,6 @@ void report_line(FILE *out, const char *name, const char *fmt, ...)
 	va_list args;
 
 	log_escape(name, label, sizeof(label));
-
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
