@@ -26,6 +26,7 @@ struct counters_wait;
 struct cq_set;
 struct drain;
 struct object;
+struct qp;
 struct queue;
 struct traffic;
 struct verbs_thread;
@@ -46,6 +47,8 @@ struct agent {
 	char **traffic_names; /* by the number in struct wr; 0 is none */
 	unsigned n_traffic_names;
 	struct traffic *traffics;
+	struct traffic *traffics_touched, *traffics_due; /* (traffic.h) */
+	struct qp *qps_by_number;                        /* alive, by their numbers */
 	struct drain *drains;
 	struct counters_wait *counters_waits;
 	struct counters_port *counters_ports; /* those whose files are open */

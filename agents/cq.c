@@ -30,24 +30,28 @@ static void report_unknown(struct agent *a, const struct cq *cq, const struct ib
 			       (int)wc->vendor_err, "qpn", (json_int_t)wc->qp_num, "t_last", (json_int_t)t));
 }
 
-static void mark_dirty(struct queue **dirty, struct queue *q)
+/* Queues whose runs are reported when the poll ends, in the order of their first completions. */
+struct dirty {
+	struct queue *first, **last;
+};
+
+static void mark_dirty(struct dirty *dirty, struct queue *q)
 {
 	if (q->dirty)
 		return;
 	q->dirty = true;
-	while (*dirty)
-		dirty = &(*dirty)->dirty_next;
-	*dirty = q;
 	q->dirty_next = NULL;
+	*dirty->last = q;
+	dirty->last = &q->dirty_next;
 }
 
-static void take(struct agent *a, struct cq *cq, const struct ibv_wc *wc, uint64_t t, struct queue **dirty)
+static void take(struct agent *a, struct cq *cq, const struct ibv_wc *wc, uint64_t t, struct dirty *dirty)
 {
 	struct wrid id = wrid_decode(wc->wr_id);
 	struct queue *q = queue_find(a, id.queue);
 	struct wr wr = { 0 };
 	enum queue_taken taken = q ? queue_complete(q, id, &wr) : QUEUE_UNKNOWN;
-	struct traffic *receiver = NULL;
+	struct traffic *receiver = NULL, *own = q && q->qp ? q->qp->traffic : NULL;
 	uint16_t traffic = wr.traffic;
 
 	if (taken == QUEUE_UNKNOWN) {
@@ -57,8 +61,9 @@ static void take(struct agent *a, struct cq *cq, const struct ibv_wc *wc, uint64
 	if (taken == QUEUE_TAKEN && !q->send)
 		receiver = traffic_receiver(a, q, wc, &traffic);
 	run_add(a, q, id, wc, cq->o.name, t, traffic, taken);
-	if (!traffic || !traffic_runs(a, traffic))
+	if (!traffic || !traffic_runs(receiver ? receiver : own, traffic))
 		mark_dirty(dirty, q);
+	traffic_touch(receiver ? receiver : own);
 	if (taken == QUEUE_TAKEN && q->send && wc->status != IBV_WC_SUCCESS)
 		bind_failed(a, wc->wr_id);
 	if (taken == QUEUE_TAKEN && q->send && wr.traffic)
@@ -69,7 +74,7 @@ static void take(struct agent *a, struct cq *cq, const struct ibv_wc *wc, uint64
 
 unsigned cq_poll(struct agent *a, struct cq *cq, unsigned max)
 {
-	struct queue *dirty = NULL;
+	struct dirty dirty = { NULL, &dirty.first };
 	unsigned total = 0;
 
 	while (!max || total < max) {
@@ -92,7 +97,7 @@ unsigned cq_poll(struct agent *a, struct cq *cq, unsigned max)
 		if (n < (int)want)
 			break;
 	}
-	for (struct queue *q = dirty; q; q = q->dirty_next) {
+	for (struct queue *q = dirty.first; q; q = q->dirty_next) {
 		q->dirty = false;
 		run_flush(a, q);
 	}

@@ -41,11 +41,14 @@ void datagram_put(const struct datagram *d, struct ibv_send_wr *wr)
 
 void datagram_look(struct agent *a, const struct queue *q, uint32_t seq, const struct ibv_wc *wc, struct datagram_seen *ret)
 {
-	const struct qp *qp = q->qp ? q->qp : qp_by_qpn(a, wc->qp_num);
+	const struct qp *qp;
 	uint64_t at;
 
 	memset(ret, 0, sizeof(*ret));
-	if (q->send || !q->rx.head || wc->status != IBV_WC_SUCCESS || !qp || qp->type != IBV_QPT_UD)
+	if (q->send || !q->rx.head || wc->status != IBV_WC_SUCCESS)
+		return;
+	qp = q->qp ? q->qp : qp_by_qpn(a, wc->qp_num);
+	if (!qp || qp->type != IBV_QPT_UD)
 		return;
 	ret->is = true;
 	ret->src_qp = wc->src_qp;

@@ -50,6 +50,7 @@ static void end_qp(struct agent *a, struct object *o, bool gone)
 		cq_catch_up(a, qp->rcq);
 	qp_discard(a, qp);
 	groups_forget(qp);
+	qp_number_del(a, qp);
 	qp->qp = NULL;
 	qp->pd->o.users--;
 	qp->scq->o.users--;

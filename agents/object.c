@@ -100,13 +100,21 @@ void object_settle(struct object *o, bool lives)
 
 struct qp *qp_by_qpn(struct agent *a, uint32_t qpn)
 {
-	for (struct object *o = a->objects; o; o = o->hh.next) {
-		struct qp *qp = (struct qp *)o;
+	struct qp *qp;
 
-		if (o->type == OBJECT_QP && o->alive && qp->qp && qp->qp->qp_num == qpn)
-			return qp;
-	}
-	return NULL;
+	HASH_FIND(by_number, a->qps_by_number, &qpn, sizeof(qpn), qp);
+	return qp;
+}
+
+void qp_number_add(struct agent *a, struct qp *qp)
+{
+	qp->number = qp->qp->qp_num;
+	HASH_ADD(by_number, a->qps_by_number, number, sizeof(qp->number), qp);
+}
+
+void qp_number_del(struct agent *a, struct qp *qp)
+{
+	HASH_DELETE(by_number, a->qps_by_number, qp);
 }
 
 struct queue *qp_recv_queue(struct qp *qp)
@@ -135,6 +143,7 @@ void agent_forget(struct agent *a)
 	struct object *o = a->objects;
 
 	traffic_forget(a);
+	HASH_CLEAR(by_number, a->qps_by_number);
 	HASH_CLEAR(hh, a->objects); /* their links stay */
 	while (o) {
 		struct object *next = o->hh.next;

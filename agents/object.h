@@ -122,11 +122,14 @@ struct qp {
 	struct ibv_qp_cap cap;
 	struct group *groups; /* that it is attached to */
 	bool signal_all;
-	bool extended;           /* made and posted to by the extended interface */
-	bool dying;              /* its destruction is under way: nothing is posted any more */
-	enum ibv_qp_state state; /* as last seen */
-	struct traffic *traffic; /* that runs on it */
-	char rx_name[256];       /* the MR that its receives use, found when they are posted */
+	bool extended;            /* made and posted to by the extended interface */
+	bool dying;               /* its destruction is under way: nothing is posted any more */
+	enum ibv_qp_state state;  /* as last seen */
+	struct traffic *traffic;  /* that runs on it */
+	struct traffic *traffics; /* all that there ever were on it */
+	char rx_name[256];        /* the MR that its receives use, found when they are posted */
+	uint32_t number;          /* key of by_number */
+	UT_hash_handle by_number; /* in agent->qps_by_number, while it is alive */
 };
 
 /* An end of a connection as rdma_cm has it, beside the QP that it is for (cm.h). */
@@ -154,6 +157,9 @@ struct object *object_claim(struct agent *a, struct request *r, enum object_type
 /* What object_claim began: it lives, or it was refused. */
 void object_settle(struct object *o, bool lives);
 
+/* A living QP has its number from its making on, until it is gone. */
+void qp_number_add(struct agent *a, struct qp *qp);
+void qp_number_del(struct agent *a, struct qp *qp);
 struct qp *qp_by_qpn(struct agent *a, uint32_t qpn);
 /* The receive queue that feeds a QP. */
 struct queue *qp_recv_queue(struct qp *qp);

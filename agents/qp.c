@@ -71,6 +71,7 @@ static void finish_create(struct agent *a, struct verbs_call *call)
 		qp->qp = c->made;
 		qp->cap = c->init.cap;
 		qp->state = IBV_QPS_RESET;
+		qp_number_add(a, qp);
 		ret = json_pack("{s:i, s:I, s:o}", "life", (int)qp->o.life, "qpn", (json_int_t)c->made->qp_num, "cap",
 				qp_cap_json(&c->init.cap));
 	}

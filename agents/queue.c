@@ -259,7 +259,7 @@ void run_flush(struct agent *a, struct queue *q)
 		return;
 	q->run.count = 0;
 	if (run.traffic)
-		traffic_report_posts(a, run.traffic);
+		traffic_report_posts(a, q, run.traffic);
 	f = json_pack("{s:s, s:o, s:o, s:I, s:s, s:i, s:I, s:I}", "cq", run.cq, "first", run_id(q, &run, run.first), "last",
 		      run_id(q, &run, run.last), "count", (json_int_t)run.count, "status",
 		      name_of(&names_status, (int)run.wc.status), "vendor_err", (int)run.wc.vendor_err, "qpn",

@@ -167,7 +167,7 @@ static void let_go(struct agent *a)
 {
 	struct traffic *t;
 
-	for (t = a->traffics; t; t = t->link)
+	for (t = a->traffics; t; t = t->links.all)
 		traffic_end(t, -ECANCELED, "stop", "everything is released");
 	drain_end_all(a);
 	counters_end_all(a);

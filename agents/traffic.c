@@ -21,63 +21,6 @@
 static void pump(struct traffic *t);
 static void refill(struct traffic *t);
 
-struct traffic *traffic_find(struct agent *a, const char *as, const struct qp *qp)
-{
-	struct traffic *t;
-
-	for (t = a->traffics; t; t = t->link) {
-		if (strcmp(t->as, as) == 0 && (!qp || t->qp == qp))
-			return t;
-	}
-	return NULL;
-}
-
-static uint16_t name_number(struct agent *a, const char *as)
-{
-	unsigned n = a->n_traffic_names ? a->n_traffic_names : 1;
-	char **grown;
-
-	for (unsigned i = 1; i < a->n_traffic_names; i++) {
-		if (strcmp(a->traffic_names[i], as) == 0)
-			return (uint16_t)i;
-	}
-	grown = realloc(a->traffic_names, (n + 1) * sizeof(*grown));
-	if (!grown || n > UINT16_MAX)
-		abort();
-	grown[0] = NULL;
-	grown[n] = strdup(as);
-	a->traffic_names = grown;
-	a->n_traffic_names = n + 1;
-	return (uint16_t)n;
-}
-
-struct traffic *traffic_make(struct agent *a, const char *as, struct qp *qp)
-{
-	struct traffic *t = traffic_find(a, as, qp);
-	struct traffic *link = t ? t->link : NULL;
-	char *name = t ? t->as : strdup(as);
-
-	if (t) {
-		json_decref(t->first_error);
-		free(t->early);
-		free(t->landed);
-		free(t->came);
-		traffic_phases_forget(t);
-	} else {
-		t = calloc(1, sizeof(*t));
-	}
-	if (!t || !name)
-		abort();
-	if (!link && !traffic_find(a, as, qp))
-		LL_PREPEND2(a->traffics, t, link);
-	link = t->link;
-	*t = (struct traffic){
-		.agent = a, .as = name, .number = name_number(a, as), .state = TRAFFIC_PREPARED, .qp = qp, .link = link
-	};
-	qp->traffic = t;
-	return t;
-}
-
 uint64_t traffic_slot(const struct traffic *t, enum traffic_quarter q, uint64_t i)
 {
 	return (uint64_t)q * t->quarter + i % t->nslots * t->stride;
@@ -93,15 +36,9 @@ struct pattern traffic_pattern(const struct traffic *t, uint32_t tag, uint64_t i
 	return (struct pattern){ .seed = t->agent->seed, .tag = tag, .index = index };
 }
 
-bool traffic_runs(struct agent *a, uint16_t number)
+bool traffic_runs(const struct traffic *t, uint16_t number)
 {
-	struct traffic *t;
-
-	for (t = a->traffics; t; t = t->link) {
-		if (t->number == number && t->state == TRAFFIC_RUNNING)
-			return true;
-	}
-	return false;
+	return t && t->number == number && t->state == TRAFFIC_RUNNING;
 }
 
 /* "SEND 12: RETRY_EXC_ERR": the first thing that went wrong. */
@@ -382,7 +319,9 @@ void traffic_turn(struct agent *a)
 	struct traffic *t;
 
 	traffic_refill(a);
-	for (t = a->traffics; t; t = t->link) {
+	while ((t = a->traffics_touched)) {
+		a->traffics_touched = t->links.touched;
+		t->links.is_touched = false;
 		settle(t);
 		pause_is_reached(t);
 		pump(t);
@@ -537,6 +476,10 @@ void traffic_received(struct traffic *t, struct queue *q, uint32_t seq, const st
 		note_error(t, "RECV", index, "payload is not the peer's");
 	}
 	t->recv_due++;
+	if (!t->links.is_due) {
+		t->links.is_due = true;
+		LL_PREPEND2(t->agent->traffics_due, t, links.due);
+	}
 }
 
 /* In place of the receives that were taken, as many new ones. */
@@ -557,8 +500,13 @@ static void refill(struct traffic *t)
 
 void traffic_refill(struct agent *a)
 {
-	for (struct traffic *t = a->traffics; t; t = t->link)
+	struct traffic *t;
+
+	while ((t = a->traffics_due)) {
+		a->traffics_due = t->links.due;
+		t->links.is_due = false;
 		refill(t);
+	}
 }
 
 void traffic_qp_gone(struct agent *a, struct qp *qp)
@@ -568,25 +516,4 @@ void traffic_qp_gone(struct agent *a, struct qp *qp)
 		traffic_end(qp->traffic, -ECANCELED, "end", "its QP was reset or destroyed");
 	if (qp->traffic) /* prepared for what is no more */
 		qp->traffic->n_early = 0;
-}
-
-void traffic_forget(struct agent *a)
-{
-	struct traffic *t = a->traffics;
-
-	while (t) {
-		struct traffic *next = t->link;
-
-		sd_event_source_disable_unref(t->deadline);
-		sd_event_source_disable_unref(t->pace);
-		json_decref(t->first_error);
-		free(t->early);
-		free(t->landed);
-		free(t->came);
-		traffic_phases_forget(t);
-		free(t->as);
-		free(t);
-		t = next;
-	}
-	a->traffics = NULL;
 }

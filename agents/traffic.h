@@ -93,10 +93,16 @@ struct traffic {
 	struct request *req;    /* answered at the end */
 	struct request *pauser; /* answered when what was sent has its end */
 	sd_event_source *deadline, *pace;
-	struct traffic *link; /* in agent->traffics */
+	/* Kept when it is made anew. */
+	struct traffic_links {
+		struct traffic *all;   /* in agent->traffics */
+		struct traffic *of_qp; /* in qp->traffics */
+		struct traffic *touched, *due;
+		bool is_touched, is_due; /* in agent->traffics_touched, traffics_due */
+	} links;
 };
 
-/* The traffic named `as`, on this QP when one is given. */
+/* The traffic named `as`, on this QP when one is given: without one, any that has it. */
 struct traffic *traffic_find(struct agent *a, const char *as, const struct qp *qp);
 /* Makes it, or an ended or prepared one anew; from now on it is the QP's, and what the peer SENDs is kept for it. */
 struct traffic *traffic_make(struct agent *a, const char *as, struct qp *qp);
@@ -131,15 +137,18 @@ bool traffic_read_is_there(const struct traffic *t, uint64_t i);
 struct traffic *traffic_receiver(struct agent *a, struct queue *q, const struct ibv_wc *wc, uint16_t *ret_number);
 void traffic_received(struct traffic *t, struct queue *q, uint32_t seq, const struct ibv_wc *wc, uint64_t t_ns);
 void traffic_sent(struct agent *a, struct queue *q, const struct wr *wr, const struct ibv_wc *wc, uint64_t t_ns);
+/* Something at its QP got its end: it has its turn in the next traffic_turn(). What was not touched costs nothing there, however
+ * many traffics there are. NULL is fine. */
+void traffic_touch(struct traffic *t);
 /* Receives in place of those that were taken. */
 void traffic_refill(struct agent *a);
-/* After the completions of a queue: posts what may be posted, ends what is done. */
+/* After the completions of a queue: each that was touched posts what may be posted, or ends if it is done. */
 void traffic_turn(struct agent *a);
 
-/* One of that name runs: it reports its completions itself, at its end. */
-bool traffic_runs(struct agent *a, uint16_t number);
-/* Reports the posts of every traffic of that name that are not yet reported. */
-void traffic_report_posts(struct agent *a, uint16_t number);
+/* It runs, and has that number: it reports its completions itself, at its end. */
+bool traffic_runs(const struct traffic *t, uint16_t number);
+/* Reports the posts, of traffics with that number, to the queue (or to its QP's other one) that are not yet reported. */
+void traffic_report_posts(struct agent *a, const struct queue *q, uint16_t number);
 /* (traffic_span.c) Those of t; res->accepted requests from seq on were posted. */
 void traffic_report_own_posts(struct traffic *t);
 void traffic_span_add(struct traffic *t, struct span *s, const struct queue *q, uint32_t seq, const struct post_result *res);

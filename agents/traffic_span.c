@@ -32,14 +32,16 @@ void traffic_report_own_posts(struct traffic *t)
 	report_span(t->agent, t, qp_recv_queue(t->qp), &t->recv_span, WRID_RECV, "RECV");
 }
 
-void traffic_report_posts(struct agent *a, uint16_t number)
+/* Only one that runs has any. */
+void traffic_report_posts(struct agent *a, const struct queue *q, uint16_t number)
 {
-	struct traffic *t;
+	struct traffic *t = q->qp ? q->qp->traffic : NULL;
 
-	for (t = a->traffics; t; t = t->link) {
-		if (t->number == number)
+	if (t && t->number == number)
+		traffic_report_own_posts(t);
+	for (t = q->qp ? NULL : a->traffics; t; t = t->links.all)
+		if (t->number == number && qp_recv_queue(t->qp) == q)
 			traffic_report_own_posts(t);
-	}
 }
 
 void traffic_span_add(struct traffic *t, struct span *s, const struct queue *q, uint32_t seq, const struct post_result *res)
