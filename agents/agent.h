@@ -136,6 +136,7 @@ void op_cm_reject(struct agent *a, struct request *r);
 void op_cm_establish(struct agent *a, struct request *r);
 void op_cm_disconnect(struct agent *a, struct request *r);
 void op_counters(struct agent *a, struct request *r);
+void op_usage(struct agent *a, struct request *r);
 void op_events(struct agent *a, struct request *r);
 void op_ledger(struct agent *a, struct request *r);
 void op_dump(struct agent *a, struct request *r);

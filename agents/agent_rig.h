@@ -128,7 +128,7 @@ static json_t *rig_wait(int id)
 #define rig_rc(...) ((int)json_int(rig_ask(__VA_ARGS__), "rc", -EIO))
 
 /* The n-th record (from 0) of a kind about an object; NULL when there are fewer. Borrowed. */
-static json_t *rig_record(const char *kind, const char *obj, unsigned n)
+static inline json_t *rig_record(const char *kind, const char *obj, unsigned n)
 {
 	json_t *r;
 	size_t i;

@@ -19,6 +19,7 @@
 #include "../harness/wrid.h"
 
 #define LATE_NS (100 * NSEC_PER_SEC)
+#define BESIDE "beside." /* how the names of objects begin that nobody asked for */
 
 struct lie;
 
@@ -30,6 +31,7 @@ struct liar {
 	int verify_member;       /* which of a batch; -1: it is none */
 	json_t *held;            /* what goes behind the next of its kind */
 	bool leaked, told;       /* nothing was released yet; it was lied once */
+	unsigned kept;           /* objects made beside those that were asked for */
 };
 
 /* Each writes what takes the record's, or the reply's, place. NULL: it goes through. */
@@ -37,7 +39,7 @@ struct lie {
 	const char *name;
 	void (*wc)(struct liar *l, json_t *message, json_t *rec);
 	void (*payload)(json_t *reply);
-	bool swallows_reply, keeps_all;
+	bool swallows_reply, keeps_all, keeps_qps;
 };
 
 static void write_line(FILE *out, const json_t *value)
@@ -152,11 +154,12 @@ static void stale(json_t *reply)
 }
 
 static const struct lie lies[] = {
-	{ .name = "lost_completion", .wc = lose },      { .name = "doubled_completion", .wc = twice },
-	{ .name = "wrong_wr_id", .wc = other_id },      { .name = "wrong_status", .wc = other_status },
-	{ .name = "wrong_order", .wc = out_of_order },  { .name = "late_detection", .wc = late },
-	{ .name = "flipped_byte", .payload = flipped }, { .name = "stale_payload", .payload = stale },
-	{ .name = "leaked_qp", .keeps_all = true },     { .name = "silent_hang", .swallows_reply = true },
+	{ .name = "lost_completion", .wc = lose },          { .name = "doubled_completion", .wc = twice },
+	{ .name = "wrong_wr_id", .wc = other_id },          { .name = "wrong_status", .wc = other_status },
+	{ .name = "wrong_order", .wc = out_of_order },      { .name = "late_detection", .wc = late },
+	{ .name = "flipped_byte", .payload = flipped },     { .name = "stale_payload", .payload = stale },
+	{ .name = "leaked_qp", .keeps_all = true },         { .name = "silent_hang", .swallows_reply = true },
+	{ .name = "leaked_each_round", .keeps_qps = true },
 };
 
 static const struct lie *lie_named(const char *name)
@@ -169,6 +172,17 @@ static const struct lie *lie_named(const char *name)
 
 /* ---- what the controller asks ---- */
 
+/* With each QP one more, which nobody destroys. */
+static void make_beside(struct liar *l, const json_t *request)
+{
+	json_t *more = json_deep_copy(request);
+
+	json_object_set_new(more, "id", json_integer(-1));
+	json_object_set_new(more, "name", json_sprintf(BESIDE "%u", ++l->kept));
+	write_line(l->to_agent, more);
+	json_decref(more);
+}
+
 static void look_at_request(struct liar *l, const json_t *request, json_int_t id, int member)
 {
 	const char *op = json_str(request, "op");
@@ -179,6 +193,8 @@ static void look_at_request(struct liar *l, const json_t *request, json_int_t id
 		l->told = false;
 		l->post = id;
 		snprintf(l->queue, sizeof(l->queue), "%s.send", json_str(request, "qp") ? json_str(request, "qp") : "");
+	} else if (op && !strcmp(op, "qp_create") && l->armed && l->armed->keeps_qps) {
+		make_beside(l, request);
 	} else if (op && !strcmp(op, "verify") && l->armed && l->armed->payload) {
 		l->verify = id;
 		l->verify_member = member;
@@ -224,6 +240,8 @@ static bool lie_about_record(struct liar *l, json_t *message, json_t *rec)
 {
 	const char *kind = json_str(rec, "kind"), *obj = json_str(rec, "obj");
 
+	if (obj && !strncmp(obj, BESIDE, strlen(BESIDE)))
+		return true;
 	if (!l->armed || !l->armed->wc || l->told || !kind || strcmp(kind, "wc") || !obj || strcmp(obj, l->queue) ||
 	    json_str(rec, "traffic"))
 		return false;

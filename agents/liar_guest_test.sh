@@ -40,6 +40,23 @@ steps:
   - post:    { at: a, op: READ, size: 64, as: silent_hang, within: 1s }
 END
 
+cat >"$work/rounds.yaml" <<END
+qpdrill: 1
+title: An agent that keeps a queue pair of each recovery
+bystander: none
+qp: { type: RC, timeout: 20, retry_cnt: 7, max_send_wr: 16, max_recv_wr: 16 }
+sweep: { lie: [truth, leaked_each_round] }
+steps:
+  - connect:
+  - post:    { at: a, op: READ, size: 64, as: "\${lie}" }
+  - expect:  { of: "\${lie}", wc: SUCCESS }
+  - repeat:
+      times: 10
+      resources: flat
+      steps:
+        - recover: { path: recreate, check: { ops: [SEND], messages: 2, size: 64 } }
+END
+
 # The last one: what it leaves is there for the next case to see.
 cat >"$work/leak.yaml" <<END
 qpdrill: 1
@@ -50,7 +67,7 @@ steps:
   - post:    { at: a, op: READ, size: 64, as: leaked_qp }
 END
 
-timeout -k 5 2000 "$qpdrill" run "$work/lies.yaml" "$work/late.yaml" "$work/hang.yaml" "$work/leak.yaml" --lab guest --lanes 1 --launch "$build/liar" --out "$work/runs" -q \
+timeout -k 5 2000 "$qpdrill" run "$work/lies.yaml" "$work/late.yaml" "$work/hang.yaml" "$work/rounds.yaml" "$work/leak.yaml" --lab guest --lanes 1 --launch "$build/liar" --out "$work/runs" -q \
 	>"$work/out" 2>"$work/err"
 
 # What each case failed by: severity and check of what was found.
@@ -78,6 +95,8 @@ caught 'a wrong order is caught by the ledger' 'lies~lie=wrong_order' ledger 'or
 caught 'a flipped byte is caught by the payload' 'lies~lie=flipped_byte' payload ''
 caught 'a stale payload is caught by the payload' 'lies~lie=stale_payload' payload 'stale'
 caught 'a leaked QP is caught as residue' 'leak' residue 'rdma'
+truth 'rounds~lie=truth'
+caught 'a queue pair kept each round is caught by the resources' 'rounds~lie=leaked_each_round' resources 'a: qp grew from'
 caught 'a late detection is caught by the time' 'late~lie=late_detection' time 'too late'
 caught 'a silent hang is caught as such' 'hang' hang ''
 [ "${VERBOSE:-}" ] && cat "$work/out" "$work/err"

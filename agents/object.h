@@ -126,7 +126,7 @@ struct qp {
 	bool dying;               /* its destruction is under way: nothing is posted any more */
 	enum ibv_qp_state state;  /* as last seen */
 	struct traffic *traffic;  /* that runs on it */
-	struct traffic *traffics; /* all that there ever were on it */
+	struct traffic *traffics; /* those on it that are still known */
 	char rx_name[256];        /* the MR that its receives use, found when they are posted */
 	uint32_t number;          /* key of by_number */
 	UT_hash_handle by_number; /* in agent->qps_by_number, while it is alive */

@@ -64,6 +64,7 @@ const struct request_op request_table[] = {
 	{ "cm_establish", op_cm_establish, "says that the peer's answer has come" },
 	{ "cm_disconnect", op_cm_disconnect, "ends a connection" },
 	{ "counters", op_counters, "counters of a device" },
+	{ "usage", op_usage, "what this process holds: open files, memory" },
 	{ "events", op_events, "async events not yet reported" },
 	{ "ledger", op_ledger, "accounts of a queue pair's queues" },
 	{ "dump", op_dump, "everything" },

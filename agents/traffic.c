@@ -102,6 +102,7 @@ void traffic_end(struct traffic *t, int rc, const char *phase, const char *text)
 		tell_gap(t, now_ns());
 	refill(t);
 	t->state = TRAFFIC_ENDED;
+	t->told = req && t->background;
 	t->req = NULL;
 	t->qp->traffic = NULL;
 	pause_is_reached(t);

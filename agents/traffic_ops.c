@@ -252,6 +252,7 @@ void op_traffic_stop(struct agent *a, struct request *r)
 		return;
 	}
 	if (t->state == TRAFFIC_ENDED) {
+		t->told = true;
 		request_reply(r, traffic_json(t));
 		return;
 	}

@@ -7,6 +7,8 @@
 #include "object.h"
 #include "traffic.h"
 
+#define ENDED_KEPT 1u
+
 struct traffic *traffic_find(struct agent *a, const char *as, const struct qp *qp)
 {
 	struct traffic *t = qp ? qp->traffics : a->traffics;
@@ -22,8 +24,14 @@ static uint16_t name_number(struct agent *a, const char *as)
 	char **grown;
 
 	for (unsigned i = 1; i < a->n_traffic_names; i++) {
-		if (strcmp(a->traffic_names[i], as) == 0)
+		if (a->traffic_names[i] && strcmp(a->traffic_names[i], as) == 0)
 			return (uint16_t)i;
+		if (!a->traffic_names[i])
+			n = i;
+	}
+	if (n < a->n_traffic_names) {
+		a->traffic_names[n] = strdup(as);
+		return (uint16_t)n;
 	}
 	grown = realloc(a->traffic_names, (n + 1) * sizeof(*grown));
 	if (!grown || n > UINT16_MAX)
@@ -45,6 +53,44 @@ static void release_kept(struct traffic *t)
 	traffic_phases_forget(t);
 }
 
+/* Its name is nobody's any more: another one may have the number. */
+static void drop_name(struct agent *a, uint16_t number)
+{
+	for (const struct traffic *t = a->traffics; t; t = t->links.all)
+		if (t->number == number)
+			return;
+	free(a->traffic_names[number]);
+	a->traffic_names[number] = NULL;
+}
+
+static bool is_asked_for(const struct traffic *t)
+{
+	return t->state == TRAFFIC_RUNNING || (t->background && !t->told) || t->qp->traffic == t || t->links.is_touched ||
+	       t->links.is_due;
+}
+
+/* Of those at this QP that have ended or will not start, and that nobody will ask for, only the newest are kept: their statistics
+ * are on record. */
+static void drop_old(struct agent *a, struct qp *qp)
+{
+	struct traffic *t, *next;
+	unsigned kept = 0;
+
+	LL_FOREACH_SAFE2(qp->traffics, t, next, links.of_qp)
+	{
+		uint16_t number = t->number;
+
+		if (is_asked_for(t) || kept++ < ENDED_KEPT)
+			continue;
+		LL_DELETE2(qp->traffics, t, links.of_qp);
+		LL_DELETE2(a->traffics, t, links.all);
+		release_kept(t);
+		free(t->as);
+		free(t);
+		drop_name(a, number);
+	}
+}
+
 struct traffic *traffic_make(struct agent *a, const char *as, struct qp *qp)
 {
 	struct traffic *t = traffic_find(a, as, qp);
@@ -54,6 +100,7 @@ struct traffic *traffic_make(struct agent *a, const char *as, struct qp *qp)
 	if (t) {
 		release_kept(t);
 	} else {
+		drop_old(a, qp);
 		t = calloc(1, sizeof(*t));
 		if (!t || !name)
 			abort();

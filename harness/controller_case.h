@@ -223,6 +223,19 @@ void residue_forget(struct controller *c);
 /* Entries of a that b does not have. New reference. Both may be NULL. */
 json_t *residue_difference(const json_t *a, const json_t *b);
 
+/* ---- what is held (controller_resources.c) ---- */
+
+/* Of a repeat whose resources are to be flat, round by round. */
+struct resources_watch {
+	struct case_run *r;
+	int64_t rounds;
+	json_t *base; /* after the warm-up; NULL before */
+};
+
+/* After a round: a `resources` record where one is due. */
+void resources_round(struct resources_watch *w, int64_t round);
+void resources_free(struct resources_watch *w);
+
 /* ---- clocks (controller_clock.c) ---- */
 
 /* Times of the agent compare with the controller's as they are. */

@@ -10,11 +10,12 @@ static const struct {
 	enum lateness how;
 	bool end_of_retries;
 } checks[] = {
-	{ "kernel", LATENESS_NEVER, false },           { "payload", LATENESS_NEVER, false },
-	{ "residue", LATENESS_NEVER, false },          { "ledger", LATENESS_MAY_FOLLOW, false },
-	{ "cause-first", LATENESS_MAY_FOLLOW, false }, { "expect", LATENESS_MAY_MAKE, true },
-	{ "unexpected", LATENESS_MAY_MAKE, true },     { "state", LATENESS_MAY_MAKE, true },
-	{ "traffic", LATENESS_MAY_MAKE, true },        { "recover", LATENESS_MAY_MAKE, true },
+	{ "kernel", LATENESS_NEVER, false },      { "payload", LATENESS_NEVER, false },
+	{ "residue", LATENESS_NEVER, false },     { "resources", LATENESS_NEVER, false },
+	{ "ledger", LATENESS_MAY_FOLLOW, false }, { "cause-first", LATENESS_MAY_FOLLOW, false },
+	{ "expect", LATENESS_MAY_MAKE, true },    { "unexpected", LATENESS_MAY_MAKE, true },
+	{ "state", LATENESS_MAY_MAKE, true },     { "traffic", LATENESS_MAY_MAKE, true },
+	{ "recover", LATENESS_MAY_MAKE, true },
 };
 
 static size_t find(const char *check)

@@ -387,6 +387,7 @@ static const struct {
 	{ "blocked", on_kept },    { "lost", on_lost },
 	{ "dump", on_kept },       { "wire_stats", on_kept },
 	{ "key", on_kept },        { "release", on_kept },
+	{ "resources", on_kept },
 };
 
 void m_record_take(struct model *m, const char *kind, const struct m_record *r)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "proc.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -236,4 +237,18 @@ int proc_run(char *const argv[], uint64_t timeout_ns, char **ret_out, struct err
 free_buf:
 	free(buf);
 	return rc;
+}
+
+int proc_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *d;
+	int n = -1; /* the folder's own */
+
+	if (!dir)
+		return -errno;
+	while ((d = readdir(dir)))
+		n += d->d_name[0] != '.';
+	closedir(dir);
+	return n;
 }

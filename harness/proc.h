@@ -33,5 +33,7 @@ void proc_stop(struct proc *p, int sig, uint64_t grace_ns);
 /* Runs a command to its end with a deadline, output (stdout) captured up to 1 MiB into *ret_out (caller frees, may be
  * NULL). Returns the exit status (0..255), 128+signal, or a negative errno. */
 int proc_run(char *const argv[], uint64_t timeout_ns, char **ret_out, struct error *e);
+/* How many files this process has open; -errno. */
+int proc_files(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "json.h"
+#include "resources.h"
 
 /* The key of a member, else of the map itself: where a complaint about a whole map stands. */
 static const struct ynode *key_of(const struct ynode *map, const char *name)
@@ -164,6 +165,8 @@ void check_repeat(struct loader *l, const struct ynode *map, void *out)
 	if (rounds(out) > GRAMMAR_MAX_ROUNDS)
 		complain(l, ynode_get(map, "times"), NULL, "more than %d rounds, with those of the repeats inside",
 			 GRAMMAR_MAX_ROUNDS);
+	if (json_object_get(out, "resources") && json_int(out, "times", 1) < RESOURCES_ROUNDS_MIN)
+		complain(l, ynode_get(map, "resources"), NULL, "`resources: flat` wants at least %d rounds", RESOURCES_ROUNDS_MIN);
 }
 
 /* A group is a multicast GID; of IPv4 it is mapped. */

@@ -437,9 +437,12 @@ static const struct gkey recover_keys[] = {
 	{ .name = NULL },
 };
 
+static const char *const flat[] = { "flat", NULL };
+
 static const struct gkey repeat_keys[] = {
 	{ "times", G_NUMBER, G_REQUIRED | G_NO_REF, .min = 1, .max = 100000, .help = "how often" },
 	{ "passes", G_COMPARE, 0, .help = "how many rounds have to hold; default all" },
+	{ "resources", G_WORD, 0, .words = flat, .help = "`flat`: what agents and devices hold does not grow with the rounds" },
 	{ "steps", G_STEPS, G_REQUIRED, .help = "what is repeated" },
 	{ .name = NULL },
 };

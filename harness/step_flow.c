@@ -10,6 +10,12 @@
 #include "json.h"
 #include "units.h"
 
+static void set_step(struct case_run *r, const json_t *step)
+{
+	r->step = (int)json_int(step, "n", 0);
+	recorder_step(r->rec, r->step, r->iter);
+}
+
 static void judge_passes(struct step_result *res, const json_t *passes, unsigned passed, unsigned ran)
 {
 	error_set(&res->text, 0, "%u of %u iterations passed", passed, ran);
@@ -22,6 +28,7 @@ static void judge_passes(struct step_result *res, const json_t *passes, unsigned
 void step_repeat(struct case_run *r, const json_t *step, struct step_result *res)
 {
 	const json_t *steps = json_object_get(step, "steps"), *member;
+	struct resources_watch watch = { .r = r };
 	bool outer_broken = r->broken;
 	int64_t times = 1;
 	unsigned passed = 0, ran = 0;
@@ -34,6 +41,7 @@ void step_repeat(struct case_run *r, const json_t *step, struct step_result *res
 		return;
 	}
 	snprintf(outer, sizeof outer, "%s", r->iter);
+	watch.rounds = json_str(step, "resources") ? times : 0;
 	for (int64_t n = 1; n <= times && !r->over; n++) {
 		snprintf(r->iter, sizeof r->iter, "%.40s%s%lld", outer, outer[0] ? "." : "", (long long)n);
 		r->iterations++;
@@ -42,7 +50,13 @@ void step_repeat(struct case_run *r, const json_t *step, struct step_result *res
 			step_run(r, member);
 		ran++;
 		passed += !r->broken && !r->over;
+		if (watch.rounds && !r->over) {
+			snprintf(r->iter, sizeof r->iter, "%s", outer);
+			set_step(r, step);
+			resources_round(&watch, n);
+		}
 	}
+	resources_free(&watch);
 	snprintf(r->iter, sizeof r->iter, "%s", outer);
 	judge_passes(res, json_object_get(step, "passes"), passed, ran);
 	/* With `passes` the iterations answer for themselves. */
@@ -55,12 +69,6 @@ struct member {
 	struct ops list;
 	struct step_result res;
 };
-
-static void set_step(struct case_run *r, const json_t *step)
-{
-	r->step = (int)json_int(step, "n", 0);
-	recorder_step(r->rec, r->step, r->iter);
-}
 
 /* Moves the requests of all members into one list; each member gets its own back afterwards. */
 static void send_together(struct case_run *r, struct member *m, size_t n, uint64_t timeout_ns)

@@ -403,6 +403,7 @@ static json_t *verdict_json(struct judge *j, json_t *packets)
 	if (j->bystander)
 		json_object_set(v, "bystander", j->bystander);
 	verdict_add_phases(j, v);
+	verdict_add_resources(j, v);
 	delivered = verdict_delivered(j);
 	if (json_array_size(delivered))
 		json_object_set(v, "delivered", delivered);
@@ -456,6 +457,7 @@ static const struct {
 	{ "stale", verdict_check_stale, false },
 	{ "phases", verdict_check_phases, false },
 	{ "repeat", verdict_check_repeat, false },
+	{ "resources", verdict_check_resources, false },
 	{ "bystander", verdict_check_bystander, false },
 };
 

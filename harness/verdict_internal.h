@@ -109,6 +109,10 @@ void verdict_check_phases(struct judge *j);
 /* `phases` and `phase_times`, where something was to recover. */
 void verdict_add_phases(const struct judge *j, json_t *verdict);
 void verdict_check_stale(struct judge *j);
+/* Of a repeat with `resources: flat`: what its ends and devices held after the warm-up and in the end. */
+void verdict_check_resources(struct judge *j);
+/* `resources`, where there is such a repeat. */
+void verdict_add_resources(const struct judge *j, json_t *verdict);
 
 /* verdict_first_pass.c: the case is one that only finds packets; those, in a stable order (new reference); what it may lack. */
 bool verdict_is_first_pass(const json_t *plan);

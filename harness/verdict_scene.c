@@ -76,7 +76,7 @@ static const struct m_post *last_post(const struct model *m, size_t qp)
 
 bool scene_set(struct scene *s, const struct judge *j, const struct finding *f)
 {
-	static const char *const aside[] = { "kernel", "residue", "harness", "bystander", "hang" };
+	static const char *const aside[] = { "kernel", "residue", "harness", "bystander", "hang", "resources" };
 	const struct model *m = j->m;
 	const struct m_post *late;
 	struct m_end end = m_end_of(m, f->at);

@@ -512,7 +512,7 @@ static unsigned turn_of(const struct judge *j, const struct m_inst *repeat, size
 
 static bool counts_as_turn(const struct finding *f)
 {
-	static const char *const never[] = { "kernel", "residue", "harness", "hang" };
+	static const char *const never[] = { "kernel", "residue", "harness", "hang", "resources" };
 
 	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
 		if (!strcmp(f->check, never[i]))
