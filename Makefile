@@ -80,7 +80,7 @@ $(BUILD)/obj/harness/data.o: private override CPPFLAGS += -DQD_SOURCE_DIR='"$(CU
 
 # What a program says of itself: the commit it was built from. Made anew only when that changes.
 QD_BUILD := $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo 0.1.0)
-BUILD_USERS := $(BUILD)/obj/agents/agent.o $(BUILD)/obj/agents/wire_serve.o $(BUILD)/obj/harness/run.o
+BUILD_USERS := $(BUILD)/obj/agents/agent.o $(BUILD)/obj/agents/wire_serve.o $(BUILD)/obj/harness/run_describe.o
 $(BUILD_USERS): private override CPPFLAGS += -DQD_BUILD='"$(QD_BUILD)"'
 $(BUILD_USERS): $(BUILD)/commit
 ifneq ($(QD_BUILD),$(shell cat $(BUILD)/commit 2>/dev/null))

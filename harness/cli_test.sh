@@ -46,6 +46,12 @@ rows="
 2|damaged/cases/3/verdict.json|compare $compared/old $work/damaged
 2|1 mistake|run $work/faulty.yaml
 2|faulty.yaml:|check $work/faulty.yaml
+2|<stdin>:1:|check - <$work/faulty.yaml
+2|<stdin>:1:|run - <$work/faulty.yaml
+2|standard input has been read|check - - <$good
+0|-|check - <$good
+0|-|plan - <$good
+0|-|predict - <$good
 2|no scenario files|check $work/empty
 0|~op=SEND~packet=first-pass: a run of it finds packets|plan $swept
 0|-|plan $swept --case wire/every-packet-twice~op=SEND~packet=b.ack.3

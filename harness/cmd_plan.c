@@ -101,7 +101,8 @@ int cmd_plan(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = "FILE",
-		.doc = "Prints what a scenario becomes before it runs: defaults filled in, ends resolved, deadlines computed. An "
+		.doc = "Prints what a scenario (- for one on standard input) becomes before it runs: defaults filled in, ends "
+		       "resolved, deadlines computed. An "
 		       "array, where the file has "
 		       "several cases.",
 	};

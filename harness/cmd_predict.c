@@ -109,7 +109,8 @@ int cmd_predict(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = "PATH...",
-		.doc = "Says when the errors that scenarios expect must come, how long each step may take at most, and from which "
+		.doc = "Says when the errors that scenarios (- for one on standard input) expect must come, how long each step may "
+		       "take at most, and from which "
 		       "attributes that follows. Needs no lab. How late the machine is that runs them is added by the verdict.",
 	};
 	struct input in = { .provider = "rxe" };

@@ -14,6 +14,7 @@
 #include "json.h"
 #include "log.h"
 #include "run.h"
+#include "shell_word.h"
 #include "units.h"
 
 enum key {
@@ -309,30 +310,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static void put_word(FILE *out, const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-
-	if (*word && strspn(word, plain) == strlen(word)) {
-		fprintf(out, " %s", word);
-		return;
-	}
-	fputs(" '", out);
-	for (; *word; word++)
-		fputs(*word == '\'' ? "'\\''" : (char[]){ *word, 0 }, out);
-	fputc('\'', out);
-}
-
 static void put_option(FILE *out, const char *option, const char *value)
 {
 	if (!value)
 		return;
 	fprintf(out, " %s", option);
-	put_word(out, value);
+	shell_word(out, value);
 }
 
-/* What repeats this run, whatever was chosen for it. Without --select and --repeat: a report adds the case it speaks of. */
-static char *repeat_command(const struct input *in, const char *launch)
+/* What repeats this run besides its paths, whatever was chosen for it. Without --select and --repeat: a report adds the case it
+ * speaks of. */
+static char *repeat_options(const struct input *in, const char *launch)
 {
 	const struct run_options *o = &in->o;
 	char *text = NULL, seed[32];
@@ -341,9 +329,6 @@ static char *repeat_command(const struct input *in, const char *launch)
 
 	if (!out)
 		return NULL;
-	fprintf(out, "%s run", program_invocation_name);
-	for (size_t i = 0; i < o->n_paths; i++)
-		put_word(out, in->paths[i]);
 	snprintf(seed, sizeof(seed), "0x%llx", (unsigned long long)o->seed);
 	put_option(out, "--seed", seed);
 	put_option(out, "--lab", strcmp(o->lab, "auto") ? o->lab : NULL);
@@ -381,7 +366,7 @@ int cmd_run(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = "PATH...",
-		.doc = "Runs every scenario below each PATH (a file or a folder) and judges it.\v"
+		.doc = "Runs every scenario below each PATH (a file, a folder, or - for one on standard input) and judges it.\v"
 		       "The report goes to standard output, progress to standard error, everything else to a folder of its own "
 		       "below "
 		       "runs/.",
@@ -405,9 +390,10 @@ int cmd_run(int argc, char **argv)
 	in.o.select = in.select;
 	in.o.require = in.require;
 	in.o.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
-	in.repeat = repeat_command(&in, launch);
+	in.repeat = repeat_options(&in, launch);
 	in.o.command = in.command;
-	in.o.repeat_command = in.repeat ? in.repeat : "";
+	in.o.program = program_invocation_name;
+	in.o.repeat_options = in.repeat;
 	if (in.failed_run && !in.n_failed)
 		status = nothing_failed(in.failed_run);
 	else

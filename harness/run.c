@@ -19,10 +19,6 @@
 #include "schedule.h"
 #include "units.h"
 
-#ifndef QD_BUILD
-#define QD_BUILD QPDRILL_VERSION
-#endif
-
 struct run {
 	const struct run_options *o;
 	const struct executor_ops *executor;
@@ -400,31 +396,13 @@ static char *timestamp(char *buf, size_t size)
 
 static int folder_fill(struct run *r, struct error *e)
 {
-	const struct run_options *o = r->o;
-	json_t *run, *set = json_array(), *paths = json_array();
-	char stamp[64], host[65] = "";
-	int rc = run_folder_open(o->out, &r->folder, e);
+	int rc = run_folder_open(r->o->out, &r->folder, e);
+	char stamp[64];
 
-	if (rc) {
-		json_decref(set);
-		json_decref(paths);
+	if (rc)
 		return rc;
-	}
-	run = r->folder.run;
-	for (size_t i = 0; i < o->n_paths; i++)
-		json_array_append_new(paths, json_string(o->paths[i]));
-	for (const char *const *s = o->set; s && *s; s++)
-		json_array_append_new(set, json_string(*s));
-	json_object_set(run, "command", (json_t *)o->command);
-	json_object_set_new(run, "repeat", json_string(o->repeat_command));
-	json_object_set_new(run, "paths", paths);
-	json_object_set_new(run, "seed", json_hex(o->seed));
-	json_object_set_new(run, "set", set);
-	json_object_set_new(run, "strict", json_boolean(o->strict));
-	json_object_set_new(run, "build", json_string(QD_BUILD));
-	if (!gethostname(host, sizeof(host) - 1))
-		json_object_set_new(run, "host", json_string(host));
-	json_object_set_new(run, "started", json_string(timestamp(stamp, sizeof(stamp))));
+	rc = run_describe(r->o, &r->cases, &r->folder, e);
+	json_object_set_new(r->folder.run, "started", json_string(timestamp(stamp, sizeof(stamp))));
 	for (size_t i = 0; i < r->cases.n && !rc; i++)
 		rc = folder_add(r, i, e);
 	if (!rc)

@@ -85,6 +85,8 @@ struct run_folder {
 int run_folder_open(const char *out, struct run_folder *ret, struct error *e);
 /* cases/<case>/ with scenario.yaml, profile.yaml (profile may be NULL) and plan.json. */
 int run_folder_add(struct run_folder *f, const struct run_case *c, const char *profile, struct error *e);
+/* A file of that name in the folder itself. */
+int run_folder_keep(const struct run_folder *f, const char *name, const void *data, size_t len, struct error *e);
 /* Writes a case's verdict.json. */
 int run_folder_verdict(const struct run_folder *f, const struct run_case *c, const json_t *verdict, struct error *e);
 /* Writes run.json as it stands. */
@@ -171,11 +173,15 @@ struct run_options {
 	bool any_link;          /* link faults also where somebody is reached by (link_guard.h) */
 	bool strict, keep, cold, fail_fast, quiet, verbose, colour;
 	const json_t *command;      /* array: how it was called */
-	const char *repeat_command; /* what calls the same run again */
+	const char *program;        /* how it was called */
+	const char *repeat_options; /* that, `run`, the paths and these words (quoted) call the same run again */
 	/* For tests; NULL: the one that `lab` names, and run_judge. */
 	const struct executor_ops *executor;
 	int (*judge)(const char *case_dir, const char *kernel, bool strict, json_t **ret_verdict, struct error *e);
 };
+
+/* Fills run.json with how the run was called and what repeats it (run_describe.c). What came by standard input is kept. */
+int run_describe(const struct run_options *o, const struct run_cases *list, struct run_folder *f, struct error *e);
 
 /* The failure that a skip is for want of a capability of o->require (run_require.c): a new verdict; NULL: this is none. */
 json_t *run_require(const struct run_options *o, const json_t *plan, const json_t *verdict);

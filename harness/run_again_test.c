@@ -170,6 +170,43 @@ static void test_failed_again(void)
 	teardown();
 }
 
+/* What came by standard input is kept, and the command that repeats the run reads that: the case is called the same, wherever the
+ * run folder lies. */
+static void test_stdin_again(void)
+{
+	const char *stdin_path[] = { "-" }, *kept[1];
+	struct run_options o = { .paths = stdin_path, .n_paths = 1, .select = (const char *[]){ "stdin" }, .n_select = 1 };
+	struct error e = { "" };
+	char path[256], out[256], text[600];
+	json_t *run = NULL;
+
+	setup();
+	put("a-pass", good);
+	snprintf(path, sizeof(path), "%s/scenarios/t/a-pass.yaml", base);
+	CU_ASSERT_FATAL(freopen(path, "r", stdin) != NULL);
+	o.repeat_options = " --seed 0x7";
+	snprintf(out, sizeof(out), "%s/scenarios/runs", base);
+	snprintf(path, sizeof(path), "%s/runs", base);
+	CU_ASSERT_FATAL(symlink("scenarios/runs", path) == 0);
+	o.out = out;
+	CU_ASSERT(run_with(&o) == 0);
+	check_results("-", "stdin=pass");
+	snprintf(path, sizeof(path), "%s/runs/latest/run.json", base);
+	CU_ASSERT_FATAL(json_load(path, &run, &e) == 0);
+	kept[0] = json_string_value(json_array_get(json_object_get(run, "paths"), 0));
+	CU_ASSERT_FATAL(kept[0] && strstr(kept[0], "/stdin.yaml"));
+	snprintf(text, sizeof(text), "qpdrill run %s --seed 0x7", kept[0]);
+	CU_ASSERT_STRING_EQUAL(json_str(run, "repeat"), text);
+	o.paths = kept;
+	CU_ASSERT(run_with(&o) == 0);
+	check_results(kept[0], "stdin=pass");
+	/* It is at its end. */
+	o.paths = stdin_path;
+	CU_ASSERT(run_with(&o) == EXIT_USAGE);
+	json_decref(run);
+	teardown();
+}
+
 static const struct again_row {
 	struct fake_end end;
 	const char *name;
@@ -215,6 +252,7 @@ static const struct test_case cases[] = {
 	{ "what follows from none", test_follow_nothing },
 	{ "shards", test_shards },
 	{ "what failed, again", test_failed_again },
+	{ "a scenario from standard input, run again", test_stdin_again },
 	{ "runs again", test_runs_again },
 };
 

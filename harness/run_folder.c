@@ -210,6 +210,15 @@ int run_folder_add(struct run_folder *f, const struct run_case *c, const char *p
 	return 0;
 }
 
+int run_folder_keep(const struct run_folder *f, const char *name, const void *data, size_t len, struct error *e)
+{
+	char path[4096];
+
+	if (snprintf(path, sizeof(path), "%s/%s", f->dir, name) >= (int)sizeof(path))
+		return error_set(e, -ENAMETOOLONG, "%.100s...: the name is too long", f->dir);
+	return write_file(path, data, len, e);
+}
+
 int run_folder_verdict(const struct run_folder *f, const struct run_case *c, const json_t *verdict, struct error *e)
 {
 	char path[4096];

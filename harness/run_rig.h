@@ -191,7 +191,7 @@ static inline int run_with(const struct run_options *options)
 	o.repeat = o.repeat ? o.repeat : 1;
 	o.seed = 7;
 	o.quiet = true;
-	o.repeat_command = "qpdrill run x";
+	o.program = "qpdrill";
 	o.executor = &fake;
 	o.judge = fake_judge;
 	status = run_main(&o, out);

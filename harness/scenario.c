@@ -364,13 +364,15 @@ int scenario_load(const char *path, const char *id, struct scenario *ret, struct
 		rc = -errno;
 		return error_set(e, rc, "%s: %s", path, strerror(-rc));
 	}
+	if (is_stdin && feof(f))
+		return error_set(e, -EALREADY, "standard input has been read: - stands for one scenario, once");
 	errno = 0;
 	rc = read_all(f, &text, &len);
 	if (!is_stdin)
 		fclose(f);
 	if (rc)
 		return error_set(e, rc, "%s: %s", path, strerror(-rc));
-	rc = scenario_load_text(text, len, is_stdin ? "<stdin>" : path, id, ret, d);
+	rc = scenario_load_text(text, len, is_stdin ? SCENARIO_STDIN : path, id, ret, d);
 	free(text);
 	if (rc == -EINVAL)
 		error_set(e, rc, "%s: not a good scenario", path);

@@ -34,6 +34,10 @@ struct scenario {
 	size_t n_cases;
 };
 
+/* What standard input is called, as a file and as a scenario. */
+#define SCENARIO_STDIN "<stdin>"
+#define SCENARIO_STDIN_ID "stdin"
+
 /* path: the file to read ("-" is standard input); id: what to call it. Mistakes go to d (all of them, not only the
  * first) and make it return -EINVAL; an unreadable file is a negative errno with e filled. *ret untouched then. */
 int scenario_load(const char *path, const char *id, struct scenario *ret, struct diag *d, struct error *e);
@@ -59,6 +63,7 @@ json_t *scenario_schema(void);
 
 /* Walks dir (or takes a single file) and returns sorted paths of *.yaml, without profiles/ and refs/. The id of each is its path
  * below the root: root is the nearest parent named `scenarios` (or dir itself, if it is called so), else dir or the file's folder.
+ * What a run folder has kept of standard input is called as it was then. "-": standard input.
  */
 struct scenario_path {
 	char *path;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define FIND_MAX_DEPTH 16
 
@@ -113,6 +114,16 @@ static int walk(struct found *f, const char *dir, size_t root_len, int depth, st
 	return rc;
 }
 
+/* A copy that a run has kept, wherever its folder lies. */
+static bool is_kept_stdin(const char *path)
+{
+	size_t dir_len = strlen(path) - strlen(strrchr(path, '/'));
+	char run[PATH_MAX];
+
+	return has_suffix(path, "/" SCENARIO_STDIN_ID ".yaml") &&
+	       snprintf(run, sizeof(run), "%.*s/run.json", (int)dir_len, path) < (int)sizeof(run) && !access(run, F_OK);
+}
+
 /* The id of a single file: below the nearest folder named `scenarios`, else its name alone. */
 static int add_file(struct found *f, const char *path, struct error *e)
 {
@@ -124,7 +135,7 @@ static int add_file(struct found *f, const char *path, struct error *e)
 		rc = -errno;
 		return error_set(e, rc, "%s: %s", path, strerror(-rc));
 	}
-	for (const char *p = real; (p = strstr(p, "/scenarios/")); p++)
+	for (const char *p = real; !is_kept_stdin(real) && (p = strstr(p, "/scenarios/")); p++)
 		mark = p;
 	id = mark ? mark + strlen("/scenarios/") : strrchr(real, '/') + 1;
 	rc = add(f, path, id);
@@ -145,7 +156,7 @@ int scenario_find(const char *path, struct scenario_path **ret, size_t *ret_n, s
 	int rc;
 
 	if (!strcmp(path, "-")) {
-		rc = add(&f, path, "stdin");
+		rc = add(&f, path, SCENARIO_STDIN_ID);
 		goto done;
 	}
 	if (stat(path, &st)) {
