@@ -347,7 +347,7 @@ static const char *op_text(const struct message *m)
 /* Fields that a record repeats from its request. */
 static json_t *record_fields(const json_t *body, const struct message *m)
 {
-	static const char *const same[] = { "as", "tag", "by", "imm", "mw" };
+	static const char *const same[] = { "as", "tag", "by", "imm", "mw", "remote_qpn", "remote_qkey" };
 	json_t *f = json_pack("{s:s, s:I, s:b}", "op", op_text(m), "size", (json_int_t)m->size, "signaled", m->signaled);
 
 	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++) {

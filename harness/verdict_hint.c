@@ -9,6 +9,7 @@
 
 const struct hint verdict_hints[] = {
 	{ "RNR_RETRY_EXC_ERR", "the peer had no receive posted when the message came", symptom_receive_is_missing },
+	{ "RNR_RETRY_EXC_ERR", "rnr_retry 0: the first message that finds no receive ends the connection", symptom_rnr_at_once },
 	{ "RNR_RETRY_EXC_ERR", "receives came later than rnr_retry x min_rnr_timer, or fewer of them than messages", NULL },
 
 	{ "RETRY_EXC_ERR", "the peer's process has died", symptom_peer_is_gone },
@@ -22,10 +23,14 @@ const struct hint verdict_hints[] = {
 	{ "RETRY_EXC_ERR", "the peer's queue pair does not answer in its state", symptom_peer_is_not_ready },
 	{ "RETRY_EXC_ERR", "the peer had no receive posted when the message came", symptom_receive_is_missing },
 	{ "RETRY_EXC_ERR", "packets of this length do not get through", symptom_longer_is_lost },
-	{ "RETRY_EXC_ERR", "acknowledgements are lost on the way back: the data has arrived", symptom_answers_are_lost },
+	{ "RETRY_EXC_ERR", "the P_Key is not one of the peer's: it drops what comes", symptom_wrong_pkey },
+	{ "RETRY_EXC_ERR", "retry_cnt 0: the first packet that is lost ends the connection", symptom_no_retries },
+	{ "RETRY_EXC_ERR", "answers (acknowledgements, data of READs) are lost on the way back: the request has arrived",
+	  symptom_answers_are_lost },
 	{ "RETRY_EXC_ERR", "requests are lost on the way", symptom_requests_are_lost },
 	{ "RETRY_EXC_ERR",
-	  "nothing that was sent has reached the peer, or nothing comes back: address, VLAN, firewall (UDP 4791), P_Key",
+	  "nothing that was sent has reached the peer, or nothing comes back: address, neighbour (ARP), VLAN, firewall (UDP 4791), "
+	  "P_Key",
 	  symptom_nobody_answers },
 	{ "RETRY_EXC_ERR", "the retry budget (timeout, retry_cnt) is shorter than the path's loss or congestion lasts", NULL },
 
@@ -65,7 +70,13 @@ const struct hint verdict_hints[] = {
 	/* It said SUCCESS, and something was not as it should be. */
 	{ "SUCCESS", "the first PSN is behind the one that the peer expects: it acknowledges what it takes for a duplicate",
 	  symptom_psn_is_behind },
+	{ "SUCCESS", "sent to another QPN than the peer has", symptom_is_another_qpn },
 	{ "SUCCESS", "the Q_Key is not the peer's: it drops the message without a word", symptom_wrong_qkey },
+	{ "SUCCESS", "the P_Key is not one of the peer's: it drops what comes", symptom_wrong_pkey },
+	{ "SUCCESS", "the peer had no receive posted: what finds none is lost without a word", symptom_dropped_without_receive },
+	{ "SUCCESS", "requests are lost on the way", symptom_requests_are_lost },
+	{ "SUCCESS", "lost on the way, or dropped at the peer: over an unreliable transport nobody tells",
+	  symptom_nobody_would_tell },
 
 	/* Nothing came. */
 	{ "", "no receive is posted at the peer, and rnr_retry 7 never gives up", symptom_rnr_for_ever },

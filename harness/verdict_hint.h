@@ -37,6 +37,17 @@ bool scene_set(struct scene *s, const struct judge *j, const struct finding *f);
 /* What this end was connected with: the attribute that its newest transition of this life gave, else what was queried; def. */
 int64_t scene_asked(const struct scene *s, size_t qp, const char *key, int64_t def);
 const char *scene_asked_text(const struct scene *s, size_t qp, const char *key); /* NULL: none */
+/* The operation that failed; "". The right that an operation needs of its target; NULL: none. */
+const char *scene_op(const struct scene *s);
+const char *scene_right(const char *op);
+bool scene_takes_receive(const char *op);
+const char *scene_name(const struct scene *s, size_t qp);
+/* The region or window that the post was aimed at. buf is for a name that has to be made. */
+const char *scene_target(const struct scene *s, char *buf, size_t size);
+/* UD: each message says where it goes, and nobody counts PSNs. */
+bool scene_is_datagram(const struct scene *s);
+/* What the record of the post says that it went out with; def. */
+int64_t scene_sent(const struct scene *s, const char *key, int64_t def);
 /* Whose device it is: "rxe"; "" where no profile is known. */
 const char *scene_provider(const struct scene *s);
 /* The GID that an end's device had when it was opened; NULL: not on record. */

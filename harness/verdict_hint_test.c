@@ -12,14 +12,18 @@
 static const struct {
 	const char *name, *cause, *why; /* what both must contain */
 } rows[] = {
-	{ "acks-lost", "acknowledgements are lost", "p.b were lost on the way back" },
+	{ "acks-lost", "answers (acknowledgements", "p.b were lost on the way back" },
 	{ "gid-moved", "not behind the GID", "p.a sends to ::ffff:" },
 	{ "link-down", "a link or a port on the way is down", "PORT_ERR" },
 	{ "missing-receive", "no receive posted", "posted 0 receives" },
 	{ "mr-without-the-right", "registered without the right", "p.b.mem is registered without REMOTE_WRITE" },
 	{ "mtu-mismatch", "disagree on path_mtu", "4096 at p.a and 1024 at p.b" },
+	{ "no-retries", "retry_cnt 0", "1 packets were lost" },
+	{ "old-key", "the rkey is not that of the memory", "which pool had in life 1" },
 	{ "path-mtu-too-long", "packets of this length", "up to 64 bytes" },
+	{ "peer-died", "the peer's process has died", "agent b is dead" },
 	{ "peer-in-error", "does not answer in its state", "p.b was in ERR" },
+	{ "pkey-wrong", "the P_Key is not one of the peer's", "bad_pkey_cntr +3 at p.b" },
 	{ "psn-behind", "PSN is behind", "16 behind" },
 	{ "psn-off-by-one", "PSN is ahead", "1 ahead" },
 	{ "qp-without-the-right", "made without the right", "p.b does not allow REMOTE_WRITE" },
@@ -27,6 +31,9 @@ static const struct {
 	{ "short-receive", "receive is shorter", "65 bytes, the receive at p.b has 64" },
 	{ "stale-qpn", "another QPN", "p.a sends to QPN 0x" },
 	{ "timeout-off", "timer that would send it again is off", "timeout 0" },
+	{ "uc-missing-receive", "no receive posted: what finds none is lost", "posted 0 receives" },
+	{ "ud-wrong-qkey", "the Q_Key is not the peer's", "p.b has 0x11111111" },
+	{ "ud-wrong-qpn", "another QPN", "p.a sends to QPN 0xffff" },
 	{ "wrong-lkey", "the lkey is not that of the buffer", "SEND" },
 	{ "wrong-rkey", "the rkey is not that of the memory", "only its key" },
 };
@@ -133,6 +140,25 @@ static void test_ends(void)
 	profile_release(&profile);
 }
 
+/* The key that went out, beside the one that the memory has. */
+static void test_ends_key(void)
+{
+	struct profile profile;
+	json_t *plan, *records, *verdict, *a, *b;
+
+	load("old-key", &profile, &plan, &records);
+	verdict = judge_with(&profile, plan, records);
+	a = json_array_get(json_object_get(verdict, "ends"), 0);
+	b = json_array_get(json_object_get(verdict, "ends"), 1);
+	CU_ASSERT_STRING_EQUAL(json_str(a, "mr"), "pool");
+	CU_ASSERT(json_u64(a, "rkey", 0) && json_u64(a, "mr_rkey", 0) && json_u64(a, "rkey", 0) != json_u64(a, "mr_rkey", 0));
+	CU_ASSERT(!json_object_get(b, "rkey") && !json_object_get(b, "mr"));
+	json_decref(verdict);
+	json_decref(plan);
+	json_decref(records);
+	profile_release(&profile);
+}
+
 /* What passes needs no explanation. */
 static void test_none_of_a_pass(void)
 {
@@ -149,6 +175,7 @@ static void test_none_of_a_pass(void)
 static const struct test_case cases[] = {
 	{ "the first cause that is named is the mistake", test_mistakes },
 	{ "both ends", test_ends },
+	{ "the key that was used", test_ends_key },
 	{ "a pass has none", test_none_of_a_pass },
 };
 

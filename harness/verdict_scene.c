@@ -74,6 +74,31 @@ static const struct m_post *last_post(const struct model *m, size_t qp)
 	return NULL;
 }
 
+/* The newest post that the finding's step asks about. */
+static const struct m_post *post_in_question(const struct judge *j, const struct finding *f)
+{
+	const struct model *m = j->m;
+	const char *of = json_str(m->insts.v[f->inst].plan, "of");
+
+	for (size_t i = m->posts.n; of && i-- > 0;)
+		if (m->posts.v[i].rec <= f->rec && m->posts.v[i].queue != M_NONE && !strcmp(m->posts.v[i].as, of))
+			return &m->posts.v[i];
+	return NULL;
+}
+
+/* What did not arrive is missed at the other end: the one that posted it has asked. */
+static size_t who_asked(const struct judge *j, const struct finding *f, size_t qp)
+{
+	const struct m_post *post = f->post ? f->post : post_in_question(j, f);
+	size_t own = post && post->queue != M_NONE ? j->m->queues.v[post->queue].qp : M_NONE;
+	const struct m_comp *c = first_cause(j, qp, f->rec);
+
+	/* Its own request has failed: it is about that. */
+	if (c && !c->recv)
+		return qp;
+	return own != M_NONE && (qp == M_NONE || qp == peer_of(j->m, own)) ? own : qp;
+}
+
 bool scene_set(struct scene *s, const struct judge *j, const struct finding *f)
 {
 	static const char *const aside[] = { "kernel", "residue", "harness", "bystander", "hang", "resources" };
@@ -84,9 +109,7 @@ bool scene_set(struct scene *s, const struct judge *j, const struct finding *f)
 	for (size_t i = 0; i < sizeof(aside) / sizeof(*aside); i++)
 		if (!strcmp(f->check, aside[i]))
 			return false;
-	*s = (struct scene){ .j = j, .qp = end.qp, .check = f->check };
-	if (s->qp == M_NONE && f->post && f->post->queue != M_NONE)
-		s->qp = m->queues.v[f->post->queue].qp;
+	*s = (struct scene){ .j = j, .qp = who_asked(j, f, end.qp), .check = f->check };
 	if (s->qp == M_NONE && m->qps.n)
 		s->qp = 0;
 	if (s->qp == M_NONE)
@@ -140,6 +163,59 @@ int64_t scene_asked(const struct scene *s, size_t qp, const char *key, int64_t d
 const char *scene_asked_text(const struct scene *s, size_t qp, const char *key)
 {
 	return json_string_value(asked(s, qp, key));
+}
+
+const char *scene_op(const struct scene *s)
+{
+	return s->post ? s->post->op : "";
+}
+
+const char *scene_right(const char *op)
+{
+	static const struct {
+		const char *op, *right;
+	} rights[] = { { "WRITE", "REMOTE_WRITE" },
+		       { "WRITE_WITH_IMM", "REMOTE_WRITE" },
+		       { "READ", "REMOTE_READ" },
+		       { "CMP_AND_SWP", "REMOTE_ATOMIC" },
+		       { "FETCH_AND_ADD", "REMOTE_ATOMIC" } };
+
+	for (size_t i = 0; i < sizeof(rights) / sizeof(*rights); i++)
+		if (!strcmp(rights[i].op, op))
+			return rights[i].right;
+	return NULL;
+}
+
+bool scene_takes_receive(const char *op)
+{
+	return !strncmp(op, "SEND", 4) || !strcmp(op, "WRITE_WITH_IMM");
+}
+
+const char *scene_name(const struct scene *s, size_t qp)
+{
+	return judge_qp(s->j, qp);
+}
+
+const char *scene_target(const struct scene *s, char *buf, size_t size)
+{
+	const json_t *to = json_object_get(s->step, "to");
+
+	if (json_str(to, "mr"))
+		return json_str(to, "mr");
+	if (json_is_string(to))
+		return json_string_value(to);
+	snprintf(buf, size, "%s.mem", s->peer == M_NONE ? "" : scene_name(s, s->peer));
+	return buf;
+}
+
+bool scene_is_datagram(const struct scene *s)
+{
+	return !strcmp(s->j->m->qps.v[s->qp].type, "UD");
+}
+
+int64_t scene_sent(const struct scene *s, const char *key, int64_t def)
+{
+	return s->post ? json_int(json_array_get(s->j->records, s->post->rec), key, def) : def;
 }
 
 const json_t *scene_verb(const struct scene *s, const char *verb, const char *obj)
@@ -243,6 +319,23 @@ static json_t *end_json(const struct scene *s, size_t qp, const struct m_comp *c
 	return o;
 }
 
+/* The key that the request went out by, and whose it should have been. */
+static void add_key(const struct scene *s, json_t *end)
+{
+	int64_t used = scene_sent(s, "rkey", -1);
+	char buf[128];
+	const char *mr = scene_target(s, buf, sizeof(buf));
+	const json_t *made = scene_verb(s, "ibv_reg_mr", mr);
+
+	if (used < 0 || !scene_right(scene_op(s)))
+		return;
+	json_object_set_new(end, "rkey", json_hex((uint64_t)used));
+	if (!made)
+		return;
+	json_object_set_new(end, "mr", json_string(mr));
+	json_object_set_new(end, "mr_rkey", json_hex(json_u64(json_object_get(made, "ret"), "rkey", 0)));
+}
+
 json_t *verdict_ends(const struct judge *j, const struct finding *first)
 {
 	struct scene s;
@@ -252,6 +345,7 @@ json_t *verdict_ends(const struct judge *j, const struct finding *first)
 		return NULL;
 	ends = json_array();
 	json_array_append_new(ends, end_json(&s, s.qp, s.c));
+	add_key(&s, json_array_get(ends, 0));
 	if (s.peer != M_NONE)
 		json_array_append_new(ends, end_json(&s, s.peer, s.peer_c));
 	return ends;

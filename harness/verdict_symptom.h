@@ -15,12 +15,21 @@ bool symptom_peer_is_not_ready(const struct scene *s, char *why, size_t size);
 bool symptom_path_mtus_differ(const struct scene *s, char *why, size_t size);
 bool symptom_longer_is_lost(const struct scene *s, char *why, size_t size);
 bool symptom_answers_are_lost(const struct scene *s, char *why, size_t size);
+bool symptom_no_retries(const struct scene *s, char *why, size_t size);
+bool symptom_wrong_pkey(const struct scene *s, char *why, size_t size);
+bool symptom_rnr_at_once(const struct scene *s, char *why, size_t size);
 bool symptom_requests_are_lost(const struct scene *s, char *why, size_t size);
 bool symptom_nobody_answers(const struct scene *s, char *why, size_t size);
 bool symptom_receive_is_missing(const struct scene *s, char *why, size_t size);
 bool symptom_rnr_for_ever(const struct scene *s, char *why, size_t size);
 bool symptom_timer_is_off(const struct scene *s, char *why, size_t size);
 bool symptom_retries_without_end(const struct scene *s, char *why, size_t size);
+bool symptom_was_moved_to_error(const struct scene *s, char *why, size_t size);
+bool symptom_cq_has_overflowed(const struct scene *s, char *why, size_t size);
+bool symptom_sender_waits_for_receives(const struct scene *s, char *why, size_t size);
+bool symptom_is_plain_operation(const struct scene *s, char *why, size_t size);
+
+/* verdict_symptom_memory.c */
 bool symptom_region_is_gone(const struct scene *s, char *why, size_t size);
 bool symptom_region_lacks_right(const struct scene *s, char *why, size_t size);
 bool symptom_beyond_region(const struct scene *s, char *why, size_t size);
@@ -29,10 +38,10 @@ bool symptom_qp_lacks_right(const struct scene *s, char *why, size_t size);
 bool symptom_receive_is_short(const struct scene *s, char *why, size_t size);
 bool symptom_receive_is_refused(const struct scene *s, char *why, size_t size);
 bool symptom_fewer_reads_served(const struct scene *s, char *why, size_t size);
-bool symptom_was_moved_to_error(const struct scene *s, char *why, size_t size);
-bool symptom_cq_has_overflowed(const struct scene *s, char *why, size_t size);
+
+/* verdict_symptom_datagram.c */
 bool symptom_wrong_qkey(const struct scene *s, char *why, size_t size);
-bool symptom_sender_waits_for_receives(const struct scene *s, char *why, size_t size);
-bool symptom_is_plain_operation(const struct scene *s, char *why, size_t size);
+bool symptom_dropped_without_receive(const struct scene *s, char *why, size_t size);
+bool symptom_nobody_would_tell(const struct scene *s, char *why, size_t size);
 
 #endif

@@ -242,6 +242,10 @@ static void put_end(FILE *out, const char *name, const json_t *from, const char 
 		fprintf(line, ", GID %s", report_str(from, "gid"));
 	if (*report_str(from, "dest_gid"))
 		fprintf(line, " to %s", report_str(from, "dest_gid"));
+	if (json_object_get(from, "rkey"))
+		fprintf(line, ", rkey 0x%08" PRIx64, json_u64(from, "rkey", 0));
+	if (json_object_get(from, "mr_rkey"))
+		fprintf(line, " (%s has 0x%08" PRIx64 ")", report_str(from, "mr"), json_u64(from, "mr_rkey", 0));
 	if (json_object_get(from, "timeout"))
 		fprintf(line, ", timeout %" PRId64 " (%s)", json_int(from, "timeout", 0), ack);
 	put_number(line, from, "retry_cnt", "retry_cnt");

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Symptoms of what no answer tells of: UC and UD, where a SUCCESS says that a message was sent. */
+#include "verdict_symptom.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "json.h"
+
+static const char *const qkey_bad[] = { "qkey_viol_cntr", NULL };
+
+bool symptom_wrong_qkey(const struct scene *s, char *why, size_t size)
+{
+	const char *counter;
+	int64_t sent = scene_sent(s, "remote_qkey", -1), own = s->peer == M_NONE ? -1 : scene_asked(s, s->peer, "qkey", -1);
+	int64_t n = s->peer == M_NONE ? 0 : scene_moved(s, s->peer, qkey_bad, &counter);
+
+	if (sent >= 0 && own >= 0 && sent != own)
+		snprintf(why, size, "the message has 0x%08" PRIx64 ", %s has 0x%08" PRIx64, (uint64_t)sent, scene_name(s, s->peer),
+			 (uint64_t)own);
+	else if (n)
+		snprintf(why, size, "%s +%" PRId64 " at %s", counter, n, scene_name(s, s->peer));
+	else
+		return false;
+	return true;
+}
+
+static bool is_unreliable(const struct scene *s)
+{
+	const char *type = s->j->m->qps.v[s->qp].type;
+
+	return !strcmp(type, "UC") || !strcmp(type, "UD");
+}
+
+bool symptom_dropped_without_receive(const struct scene *s, char *why, size_t size)
+{
+	return is_unreliable(s) && scene_takes_receive(scene_op(s)) && symptom_receive_is_missing(s, why, size);
+}
+
+bool symptom_nobody_would_tell(const struct scene *s, char *why, size_t size)
+{
+	if (!is_unreliable(s))
+		return false;
+	snprintf(why, size, "%s is a %s QP: its SUCCESS says that a message was sent", scene_name(s, s->qp),
+		 s->j->m->qps.v[s->qp].type);
+	return true;
+}
