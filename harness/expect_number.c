@@ -11,7 +11,7 @@
 int cmp_holds(const struct model *m, const json_t *cmp, int64_t value, const int64_t *before)
 {
 	const char *op = json_str(cmp, "op");
-	int64_t want, min, max;
+	int64_t want, min = INT64_MIN, max = INT64_MAX;
 
 	if (!op)
 		return m_number(m, cmp, &want) ? -ENOENT : value == want;
@@ -20,7 +20,7 @@ int cmp_holds(const struct model *m, const json_t *cmp, int64_t value, const int
 			return -ENOENT;
 		if (json_object_get(cmp, "max") && m_number(m, json_object_get(cmp, "max"), &max))
 			return -ENOENT;
-		return (!json_object_get(cmp, "min") || value >= min) && (!json_object_get(cmp, "max") || value <= max);
+		return value >= min && value <= max;
 	}
 	if (m_number(m, json_object_get(cmp, "value"), &want))
 		return -ENOENT;
@@ -300,14 +300,13 @@ static const struct statistic statistics[] = {
 /* The newest statistics of a traffic in a phase, of one direction; phases: the accepted names, NULL-terminated. */
 static const struct statistic *const first_growing = &statistics[4];
 
-static const json_t *traffic_record(const struct model *m, const char *as, const char *from, const char *const *phases)
+static const json_t *traffic_record(const struct model *m, const char *as, size_t from, const char *const *phases)
 {
-	for (size_t i = m->kept.n; i-- > 0;) {
-		const json_t *r = m->kept.v[i].r;
-		const char *name = json_str(r, "as"), *phase = json_str(r, "phase"), *dir = json_str(r, "from");
+	for (size_t i = m->qps.v[from].traffics.n; i-- > 0;) {
+		const json_t *r = m->kept.v[m->qps.v[from].traffics.v[i]].r;
+		const char *name = json_str(r, "as"), *phase = json_str(r, "phase");
 
-		if (strcmp(m->kept.v[i].kind, "traffic") || !name || !phase || strcmp(name, as) ||
-		    (from && (!dir || strcmp(dir, from))))
+		if (!name || !phase || strcmp(name, as))
 			continue;
 		for (const char *const *want = phases; *want; want++)
 			if (!strcmp(*want, phase))
@@ -317,10 +316,11 @@ static const json_t *traffic_record(const struct model *m, const char *as, const
 }
 
 /* Of what the peer has sent so much has not come. */
-static int64_t lost_towards(const struct model *m, const char *as, const char *to, const json_t *here, const char *const *phases)
+static int64_t lost_towards(const struct model *m, const char *as, size_t to, const json_t *here, const char *const *phases)
 {
-	size_t qp = m_qp_find(m, to, strlen(to));
-	const json_t *there = qp == M_NONE ? NULL : traffic_record(m, as, m->qps.v[qp].peer, phases);
+	const char *peer = m->qps.v[to].peer;
+	size_t from = peer ? m_qp_find(m, peer, strlen(peer)) : M_NONE;
+	const json_t *there = from == M_NONE ? NULL : traffic_record(m, as, from, phases);
 	int64_t lost = json_int(there, "sent", 0) - json_int(here, "received", 0);
 
 	return lost > 0 ? lost : 0;
@@ -336,10 +336,11 @@ static enum expect_state growing(const struct eval *v, const struct statistic *s
 													: EXPECT_BROKEN;
 }
 
-static void traffic_direction(struct eval *v, const json_t *x, const char *as, const char *from, const char *const *phases,
+static void traffic_direction(struct eval *v, const json_t *x, const char *as, size_t qp, const char *const *phases,
 			      const char *const *before_phases, struct part *p)
 {
-	const json_t *now = traffic_record(v->m, as, from, phases), *before = traffic_record(v->m, as, from, before_phases);
+	const char *from = v->m->qps.v[qp].name;
+	const json_t *now = traffic_record(v->m, as, qp, phases), *before = traffic_record(v->m, as, qp, before_phases);
 	char buf[64];
 
 	for (size_t i = 0; i < sizeof(statistics) / sizeof(statistics[0]); i++) {
@@ -349,9 +350,9 @@ static void traffic_direction(struct eval *v, const json_t *x, const char *as, c
 
 		if (!cmp)
 			continue;
-		text_add(&p->seen, "%s%s %s ", p->seen.len ? ", " : "", from ? from : as, st->key);
-		if (now && from && !strcmp(st->key, "lost"))
-			value = lost_towards(v->m, as, from, now, phases);
+		text_add(&p->seen, "%s%s %s ", p->seen.len ? ", " : "", from, st->key);
+		if (now && !strcmp(st->key, "lost"))
+			value = lost_towards(v->m, as, qp, now, phases);
 		else if (!now || !json_object_get(now, st->field)) {
 			text_add(&p->seen, "unknown");
 			p->state = expect_worse(p->state, EXPECT_PENDING);
@@ -394,9 +395,9 @@ void expect_traffic(struct eval *v, const json_t *x, struct part *p)
 	for (size_t i = 0; as && i < v->m->qps.n; i++) {
 		const char *all[] = { "start", "end", "stop", "now", phase, before, "before", NULL };
 
-		if (!traffic_record(v->m, as, v->m->qps.v[i].name, all))
+		if (!traffic_record(v->m, as, i, all))
 			continue;
-		traffic_direction(v, x, as, v->m->qps.v[i].name, phases, before_phases, p);
+		traffic_direction(v, x, as, i, phases, before_phases, p);
 		any = true;
 	}
 	if (!any) {

@@ -136,12 +136,12 @@ static bool newest_of_its_end(const struct model *m, size_t at)
 {
 	const json_t *r = m->kept.v[at].r;
 	const char *as = json_str(r, "as"), *from = json_str(r, "from");
+	size_t qp = m_qp_find(m, from, strlen(from));
 
-	for (size_t i = at + 1; i < m->kept.n; i++) {
-		const json_t *o = m->kept.v[i].r;
-		const char *name = json_str(o, "as"), *end = json_str(o, "from");
+	for (size_t i = qp == M_NONE ? 0 : m->qps.v[qp].traffics.n; i-- > 0 && m->qps.v[qp].traffics.v[i] > at;) {
+		const char *name = json_str(m->kept.v[m->qps.v[qp].traffics.v[i]].r, "as");
 
-		if (!strcmp(m->kept.v[i].kind, "traffic") && name && end && !strcmp(name, as) && from && !strcmp(end, from))
+		if (name && !strcmp(name, as))
 			return false;
 	}
 	return true;

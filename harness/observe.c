@@ -301,6 +301,7 @@ void model_free(struct model *m)
 		json_decref(m->qps.v[i].queried);
 		free(m->qps.v[i].states.v);
 		free(m->qps.v[i].comps.v);
+		free(m->qps.v[i].traffics.v);
 	}
 	for (size_t i = 0; i < m->queues.n; i++) {
 		for (size_t k = 0; k < m->queues.v[i].lives.n; k++)

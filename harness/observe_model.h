@@ -237,6 +237,7 @@ struct m_qp {
 	size_t send, recv, srq; /* queues; recv M_NONE with an SRQ */
 	VEC(size_t) states;     /* its own in the list of all; so are its completions: what is asked of one QP does not take */
 	VEC(size_t) comps;      /* longer for all the others that a case may have */
+	VEC(size_t) traffics;   /* records of the traffics that run on it, in `kept` */
 	size_t life_comps;      /* so many of them there were when its newest life began */
 };
 

@@ -362,6 +362,17 @@ static void on_kept(struct model *m, const struct m_record *r)
 	keep(m, M_PUSH(m, &m->kept), r);
 }
 
+static void on_traffic(struct model *m, const struct m_record *r)
+{
+	const char *from = json_str(r->r, "from");
+	size_t qp = from ? m_qp_find(m, from, strlen(from)) : M_NONE;
+	size_t *at = qp == M_NONE ? NULL : M_PUSH(m, &m->qps.v[qp].traffics);
+
+	if (at)
+		*at = m->kept.n;
+	on_kept(m, r);
+}
+
 static void on_lost(struct model *m, const struct m_record *r)
 {
 	const char *what = json_str(r->r, "what");
@@ -382,7 +393,7 @@ static const struct {
 	{ "cm", on_event },        { "counter", on_counter },
 	{ "fault", on_fault },     { "payload", on_payload },
 	{ "packet", m_on_packet }, { "connection", m_on_connection },
-	{ "recover", on_recover }, { "traffic", on_kept },
+	{ "recover", on_recover }, { "traffic", on_traffic },
 	{ "klog", on_kept },       { "residue", on_kept },
 	{ "blocked", on_kept },    { "lost", on_lost },
 	{ "dump", on_kept },       { "wire_stats", on_kept },
