@@ -46,7 +46,7 @@ AGENT_SRCS := $(filter-out %_test.c %_fuzz.c,$(sort $(wildcard agents/*.c)))
 TESTS := $(sort $(wildcard harness/*_test.c faults/*_test.c reports/*_test.c agents/*_test.c))
 FUZZERS := $(sort $(wildcard harness/*_fuzz.c faults/*_fuzz.c reports/*_fuzz.c agents/*_fuzz.c))
 SCRIPTS := $(sort $(wildcard harness/*.sh harness/*.bash faults/*.sh reports/*.sh agents/*.sh scenarios/*.sh)) .ci/run
-MAINS := harness/main.c harness/inner_main.c harness/guest_init.c agents/agent_main.c agents/wire_main.c agents/wire_bench.c agents/agent_bench.c agents/liar.c harness/short_bench.c
+MAINS := harness/main.c harness/inner_main.c harness/guest_init.c agents/agent_main.c agents/wire_main.c agents/wire_bench.c agents/agent_bench.c agents/scale_bench.c agents/liar.c harness/short_bench.c
 LIB_OBJS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAINS),$(SRCS)))
 AGENT_OBJS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAINS),$(AGENT_SRCS)))
 TEST_BINS := $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
@@ -149,6 +149,10 @@ $(BUILD)/agent_bench: $(BUILD)/obj/agents/agent_bench.o $(BUILD)/libqdagent.a $(
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(AGENT_LIBS)
 
+$(BUILD)/scale_bench: $(BUILD)/obj/agents/scale_bench.o $(BUILD)/libqdagent.a $(BUILD)/libqd.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(AGENT_LIBS)
+
 # Names alone: valgrind 3.19 cannot read what clang says for debuggers.
 $(BUILD)/short_bench: $(BUILD)/obj/harness/short_bench.o $(BUILD)/libqdagent.a $(BUILD)/libqd.a
 	$(call say,LD,$@)
@@ -211,7 +215,7 @@ kernels-table: all
 ##bench: everything that is measured, one table of ratios with their spread; kept as BUILD/bench.json
 bench: setup
 	@harness/setup.sh perftest
-	@$(MAKE) --no-print-directory all $(BUILD)/wire_bench $(BUILD)/agent_bench
+	@$(MAKE) --no-print-directory all $(BUILD)/wire_bench $(BUILD)/agent_bench $(BUILD)/scale_bench
 	@$(BUILD)/qpdrill bench --json $(BUILD)/bench.json $(ARGS)
 
 ##lint: clang-tidy, cppcheck, shellcheck, forbidden functions, file lengths

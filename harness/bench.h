@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "error.h"
@@ -44,6 +45,29 @@ struct bench_options {
 int bench_guest(const struct bench_options *o, json_t *figures, json_t *about, struct error *e);
 int bench_data(const struct bench_options *o, json_t *figures, json_t *about, struct error *e);
 int bench_suite(const struct bench_options *o, json_t *figures, json_t *about, struct error *e);
+int bench_scale(const struct bench_options *o, json_t *figures, json_t *about, struct error *e);
 int bench_wire(const struct bench_options *o, json_t *figures, json_t *about, struct error *e);
+
+/* Runs a program of this build in a guest (with a lane up, where it does not bring one up by itself), which prints its figures.
+ * When it says that it cannot measure there, *ret stays NULL. */
+int bench_in_guest(const struct bench_options *o, const char *program, bool lane, const char *rounds, json_t **ret,
+		   struct error *e);
+
+/* ---- many queue pairs (bench_scale.c) ---- */
+
+#define BENCH_SCALE_BAR 1.3 /* cost of a pair of 1000 to that of a pair of 100 */
+#define BENCH_BARE_BAR 2.0  /* to the same moves by a loop that does nothing else */
+#define BENCH_KNEE 0.9
+
+/* The knee of a curve [{along: 1, "rate": 0}, …], ascending: the least place whose rate is at least BENCH_KNEE of the best one.
+ * Beyond it more queue pairs, or deeper queues, bring latency alone. 0: no point has any rate. */
+int64_t bench_knee(const json_t *curve, const char *along);
+/* {"pairs":{"knee","points"},"depth":{…}} from rows {pairs, depth, rate, p50_us, p99_us}: medians, over pairs at depth 1 and over
+ * depths of one pair. */
+json_t *bench_curves(const json_t *load);
+/* One table, the knees named. NULL is fine. */
+void bench_curves_print(const json_t *curves, FILE *out);
+/* The figures of a pair, a sample for each round; what was not measured has none. */
+void bench_scale_figures(const json_t *measured, int rounds, json_t *figures);
 
 #endif

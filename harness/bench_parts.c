@@ -55,6 +55,36 @@ static int run_for_json(const char *const argv[], json_t **ret, struct error *e)
 	return rc;
 }
 
+int bench_in_guest(const struct bench_options *o, const char *program, bool lane, const char *rounds, json_t **ret, struct error *e)
+{
+	char *bench = NULL, *self = NULL;
+	int rc = data_program(program, &bench, e);
+
+	if (rc == 0)
+		rc = data_program("qpdrill", &self, e);
+	if (rc == 0) {
+		const char *argv[16] = { self, "guest", "run", "--accel", o->accel };
+		int n = 5;
+
+		if (lane)
+			argv[n++] = "--lane";
+		if (o->kernel_image) {
+			argv[n++] = "--kernel";
+			argv[n++] = o->kernel_image;
+		}
+		if (o->modules) {
+			argv[n++] = "--modules";
+			argv[n++] = o->modules;
+		}
+		argv[n++] = bench;
+		argv[n++] = rounds;
+		rc = run_for_json(argv, ret, e);
+	}
+	free(bench);
+	free(self);
+	return rc;
+}
+
 /* ---- agents beside perftest ---- */
 
 static const struct data_row {
@@ -103,36 +133,17 @@ static void add_data_row(json_t *figures, const struct data_row *row, const json
 
 int bench_data(const struct bench_options *o, json_t *figures, json_t *about, struct error *e)
 {
-	char rounds[16], *bench = NULL, *self = NULL;
+	char rounds[16];
 	json_t *measured = NULL;
-	int rc = data_program("agent_bench", &bench, e);
 
 	(void)about;
-	if (rc == 0)
-		rc = data_program("qpdrill", &self, e);
 	snprintf(rounds, sizeof rounds, "%u", DATA_ROUNDS * o->rounds);
-	if (rc == 0) {
-		const char *argv[16] = { self, "guest", "run", "--lane", "--accel", o->accel };
-		int n = 6;
+	log_info("bench: agents beside perftest, %s rounds", rounds);
+	int rc = bench_in_guest(o, "agent_bench", true, rounds, &measured, e);
 
-		if (o->kernel_image) {
-			argv[n++] = "--kernel";
-			argv[n++] = o->kernel_image;
-		}
-		if (o->modules) {
-			argv[n++] = "--modules";
-			argv[n++] = o->modules;
-		}
-		argv[n++] = bench;
-		argv[n++] = rounds;
-		log_info("bench: agents beside perftest, %s rounds", rounds);
-		rc = run_for_json(argv, &measured, e);
-	}
 	for (size_t i = 0; rc == 0 && measured && i < sizeof data_rows / sizeof *data_rows; i++)
 		add_data_row(figures, &data_rows[i], json_object_get(json_object_get(measured, "figures"), data_rows[i].key));
 	json_decref(measured);
-	free(bench);
-	free(self);
 	return rc;
 }
 

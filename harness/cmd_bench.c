@@ -13,7 +13,7 @@ enum key { KEY_ROUNDS = 256, KEY_ACCEL, KEY_KERNEL, KEY_MODULES, KEY_JSON, KEY_P
 
 static const struct argp_option options[] = {
 	{ "rounds", KEY_ROUNDS, "N", 0, "how often each thing is measured (default 5)", 0 },
-	{ "part", KEY_PART, "PART", 0, "only this part (may be repeated): guest, data, suite, wire", 0 },
+	{ "part", KEY_PART, "PART", 0, "only this part (may be repeated): guest, data, suite, scale, wire", 0 },
 	{ "accel", KEY_ACCEL, "ACCEL", 0, "kvm, tcg or auto", 0 },
 	{ "kernel", KEY_KERNEL, "SERIES|IMAGE", 0, "boot Debian's newest kernel of that series (6.12, newest), or this one", 0 },
 	{ "modules", KEY_MODULES, "DIR", 0, "its modules", 0 },
@@ -26,10 +26,8 @@ static const struct part {
 	const char *name;
 	int (*measure)(const struct bench_options *o, json_t *figures, json_t *about, struct error *e);
 } parts[] = {
-	{ "guest", bench_guest },
-	{ "data", bench_data },
-	{ "suite", bench_suite },
-	{ "wire", bench_wire },
+	{ "guest", bench_guest }, { "data", bench_data }, { "suite", bench_suite },
+	{ "scale", bench_scale }, { "wire", bench_wire },
 };
 #define NUM_PARTS (sizeof parts / sizeof *parts)
 
@@ -60,7 +58,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_PART:
 		if (!part_bit(arg))
-			argp_error(state, "--part: '%s' is none of guest, data, suite, wire", arg);
+			argp_error(state, "--part: '%s' is none of guest, data, suite, scale, wire", arg);
 		a->parts |= part_bit(arg);
 		break;
 	case KEY_ACCEL:
@@ -122,6 +120,8 @@ static int measure(const struct arguments *a, struct error *e)
 			rc = parts[i].measure(&a->o, figures, out, e);
 	if (rc == 0)
 		kept = bench_table(figures, !table);
+	if (rc == 0 && table)
+		bench_curves_print(json_object_get(out, "curves"), stdout);
 	if (rc == 0 && !table)
 		json_dumpf(out, stdout, JSON_INDENT(2) | JSON_SORT_KEYS);
 	else if (rc == 0 && a->json)
@@ -138,7 +138,8 @@ int cmd_bench(int argc, char **argv)
 		.args_doc = "\n--compare OLD NEW",
 		.doc = "Measures what the harness itself costs, as ratios of two things side by side: guests against bare ones, "
 		       "agents "
-		       "against perftest, a suite against its longest case and its CPU time, the wire against a bridge."
+		       "against perftest, a suite against its longest case and its CPU time, a pair of a thousand against one "
+		       "of a hundred and against the bare moves, the wire against a bridge."
 		       "\vExit status 1 when a ratio is beyond its bar or, with --compare, worse by more than a third.",
 	};
 	struct arguments a = { .o = { .rounds = 5, .accel = "auto" } };
