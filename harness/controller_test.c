@@ -129,6 +129,49 @@ static void members_of_a_list_are_resolved(void)
 	run_done(&r);
 }
 
+/* As `addr:` has it; the region of 4096 bytes begins at 0x10000, and the post is for 64 bytes at 128. */
+static void addresses_are_wrong_as_asked(void)
+{
+	static const struct {
+		const char *addr;
+		uint64_t raddr, roff;
+		int rc;
+		bool data;
+	} rows[] = {
+		{ NULL, 0x10000, 128, 0, true },   { "beyond", 0x10000 + 4096 - 63, 0, 0, false },
+		{ "before", 0xffff, 0, 0, false }, { "zero", 0, 0, 0, false },
+		{ "own", 0x30000, 0, 0, false },   { "misaligned", 0x10000, 129, 0, true },
+		{ "other", 0, 0, -ENOENT, false },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		json_t *step = json_pack("{s:s,s:[s],s:s,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:s*}", "do", "post", "at", "p.a", "as",
+					 "w", "op", "WRITE", "size", 64, "count", 1, "tag", 4096, "tx_off", 0, "mem_off", 128,
+					 "stride", 64, "slots", 1, "addr", rows[i].addr);
+		struct controller c;
+		struct case_run r;
+		struct ops ops = { .head = NULL };
+		struct error e = { "" };
+		const json_t *req;
+
+		run_with_plan(&r, &c);
+		ctl_object_find(&r, "p.a.mem")->ret = json_pack("{s:s}", "addr", "0x30000");
+		ctl_object_find(&r, "p.a.mem")->exists = ctl_object_find(&r, "p.b.mem")->exists = true;
+		ctl_object_find(&r, "p.b.mem")->rkey = 6;
+		ctl_object_find(&r, "p.a")->told = json_pack("{s:{s:{s:i,s:s}}}", "keys", "p.b.mem", "rkey", 6, "addr", "0x10000");
+		ROW_ASSERT(step_post_queue(&r, step, &ops, &e) == rows[i].rc, "%s: %s", rows[i].addr, e.text);
+		if (!rows[i].rc) {
+			req = ops.head->req;
+			ROW_ASSERT(json_u64(req, "raddr", 1) == rows[i].raddr && json_u64(req, "roff", 1) == rows[i].roff,
+				   "%s: %#llx", rows[i].addr, (unsigned long long)json_u64(req, "raddr", 1));
+			ROW_ASSERT(json_int(req, "rkey", 0) == 6 && r.posts->data == rows[i].data, "%s", rows[i].addr);
+		}
+		ops_free(&ops);
+		json_decref(step);
+		run_done(&r);
+	}
+}
+
 static void ends_are_found_by_pair_life_and_queue(void)
 {
 	static const struct {
@@ -354,6 +397,7 @@ static void tables_are_complete(void)
 static const struct test_case tests[] = {
 	{ "every life starts far from the last", every_life_starts_far_from_the_last },
 	{ "members of a list are resolved", members_of_a_list_are_resolved },
+	{ "addresses are wrong as asked", addresses_are_wrong_as_asked },
 	{ "references resolve to what the device returned", references_resolve_to_what_the_device_returned },
 	{ "ends are found by pair, life and queue", ends_are_found_by_pair_life_and_queue },
 	{ "lives and keys follow the replies", lives_and_keys_follow_the_replies },

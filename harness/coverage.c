@@ -79,9 +79,16 @@ static const char *own_fault(const json_t *post)
 	static const struct {
 		const char *key, *value, *name;
 	} wrong[] = {
-		{ "rkey", "wrong", "(wrong rkey)" },     { "rkey", "old", "(old rkey)" },
-		{ "lkey", "wrong", "(wrong lkey)" },     { "lkey", "old", "(old lkey)" },
-		{ "addr", "beyond", "(beyond the MR)" }, { "addr", "misaligned", "(misaligned)" },
+		{ "rkey", "wrong", "(wrong rkey)" },
+		{ "rkey", "old", "(old rkey)" },
+		{ "lkey", "wrong", "(wrong lkey)" },
+		{ "lkey", "old", "(old lkey)" },
+		{ "addr", "beyond", "(beyond the MR)" },
+		{ "addr", "misaligned", "(misaligned)" },
+		{ "addr", "before", "(before the MR)" },
+		{ "addr", "zero", "(address 0)" },
+		{ "addr", "other", "(address of another MR)" },
+		{ "addr", "own", "(own address)" },
 	};
 	const json_t *member;
 	size_t k;

@@ -75,17 +75,6 @@ static void skip_recover(struct planner *p, const json_t *step)
 		need(p, "cm", "recovery by cm");
 }
 
-static void skip_post(struct planner *p, const json_t *step)
-{
-	size_t i;
-	json_t *member;
-
-	if (json_object_get(step, "addr"))
-		skip(p, "post addr is not in this build");
-	json_array_foreach(json_object_get(step, "members"), i, member)
-		skip_post(p, member);
-}
-
 /* A group of IPv4 is a mapped address. */
 static const char *capability_of(const char *group)
 {
@@ -108,8 +97,6 @@ static void skip_steps(struct planner *p, const json_t *steps)
 			skip_expect(p, step);
 		else if (!strcmp(what, "recover"))
 			skip_recover(p, step);
-		else if (!strcmp(what, "post"))
-			skip_post(p, step);
 		else if ((!strcmp(what, "create") || !strcmp(what, "destroy")) && json_object_get(step, "mw"))
 			need(p, "mw", what);
 		else if (!strcmp(what, "attach") || !strcmp(what, "detach"))

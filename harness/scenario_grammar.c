@@ -20,7 +20,7 @@ static const char *const polls[] = { "auto", "manual", NULL };
 static const char *const arms[] = { "next", "solicited", NULL };
 static const char *const apis[] = { "classic", "extended", NULL };
 static const char *const wrongs[] = { "wrong", "old", NULL };
-static const char *const addr_words[] = { "beyond", "misaligned", NULL };
+static const char *const addr_words[] = { "beyond", "before", "misaligned", "zero", "other", "own", NULL };
 static const char *const qkeys[] = { "wrong", "own", NULL };
 static const char *const qpns[] = { "wrong", NULL };
 static const char *const payloads[] = { "intact", "absent", "partial", "stale", "torn", NULL };
@@ -205,7 +205,10 @@ static const struct gkey modify_keys[] = {
 		{ "sge", G_NUMBER, 0, .max = MAX_COUNT, .help = "segments that the message is cut into; default 1" },              \
 		{ "rkey", G_WORD, 0, .words = wrongs, .help = "`wrong`, or `old`: that of the MR's former life" },                 \
 		{ "lkey", G_WORD, 0, .words = wrongs, .help = "the same for the local key" },                                      \
-		{ "addr", G_WORD, 0, .words = addr_words, .help = "`beyond` the end of the MR, `misaligned` by one byte" },        \
+		{ "addr", G_WORD, 0, .words = addr_words,                                                                          \
+		  .help = "`beyond` the MR's end or `before` it by one byte, `misaligned` by one; `zero`; that of an `other` MR "  \
+			  "of the peer, "                                                                                          \
+			  "or of the poster's `own`" },                                                                            \
 		{ "signaled", G_BOOL, 0, .help = "default true" }, { "inline", G_BOOL, 0, .help = "data in the request" },         \
 		{ "fence", G_BOOL, 0, .help = "wait for earlier READs and atomics" },                                              \
 		{ "solicited", G_BOOL, 0, .help = "ask for a solicited event" },                                                   \

@@ -9,6 +9,7 @@
 #include <utlist.h>
 
 #include "json.h"
+#include "remote.h"
 
 #define ATOMIC_START 0x5eed000000000000ULL
 #define TAG_ITERATIONS 4096 /* the plan leaves the low bits of a tag to iterations */
@@ -45,64 +46,6 @@ static struct post *post_named(struct case_run *r, const char *as, const struct 
 		if (strcmp(p->as, as) == 0 && p->qp == qp)
 			found = p;
 	return found;
-}
-
-/* The peer's memory that a post reads or writes: where it is, and whose keys this end was told. */
-static void remote_place(struct case_run *r, const struct object *qp, const json_t *step, char *mr, size_t size)
-{
-	const char *to = json_str(json_object_get(step, "to"), "mr");
-
-	(void)r;
-	if (to)
-		snprintf(mr, size, "%s", to);
-	else
-		snprintf(mr, size, "%s.mem", qp->peer);
-}
-
-/* Where in which MR that place is: a window lies in a region. */
-static const char *region_of(struct case_run *r, const char *mr, uint64_t *off)
-{
-	const struct object *o = ctl_object_find(r, mr);
-	const char *over = o && o->type == OBJECT_MW ? json_str(o->plan, "over") : NULL;
-
-	if (!over)
-		return mr;
-	*off += json_u64(o->plan, "offset", 0);
-	return over;
-}
-
-/* Tells the verdict that a wrong key was none after all. */
-static void key_is_the_same(struct case_run *r, const json_t *step, const struct object *qp, const char *mr)
-{
-	const char *as = json_str(step, "as");
-
-	case_record(r, "controller",
-		    json_pack("{s:s,s:s,s:s,s:[s],s:s,s:s,s:{s:s},s:o}", "kind", "fault", "as", as ? as : "", "name", "rkey", "at",
-			      qp->name, "phase", "not_fired", "detection", "nak", "evidence", "mr", mr, "text",
-			      json_sprintf("the device gave %s the same rkey again: the old one is the current one", mr)));
-}
-
-static int remote_key(struct case_run *r, const struct object *qp, const json_t *step, const char *mr, json_t *req, struct error *e)
-{
-	const json_t *key = json_object_get(json_object_get(qp->told, "keys"), mr);
-	const char *which = json_str(step, "rkey");
-	const struct object *o = ctl_object_find(r, mr);
-	uint64_t rkey = json_u64(key, "rkey", 0);
-
-	if (!key)
-		return error_set(e, -ENOKEY, "%s was never told the key of %s", qp->name, mr);
-	if (which && strcmp(which, "wrong") == 0)
-		rkey ^= 0xffffffffu;
-	if (which && strcmp(which, "old") == 0) {
-		if (!o || !o->had_old)
-			return error_set(e, -ENOKEY, "rkey: old: %s has had only one life", mr);
-		rkey = o->old_rkey;
-		if (o->old_rkey == o->rkey)
-			key_is_the_same(r, step, qp, mr);
-	}
-	json_object_set_new(req, "rkey", json_integer((json_int_t)rkey));
-	json_object_set(req, "raddr", json_object_get(key, "addr"));
-	return 0;
 }
 
 /* The key that a request invalidates: its own window's, or the one that it was told of its peer's. */
@@ -358,7 +301,7 @@ static int queue_one(struct case_run *r, struct object *qp, const json_t *step, 
 	if (!p)
 		return rc;
 	req = post_request(r, p, step, e, &rc);
-	remote_place(r, qp, step, mem, sizeof mem);
+	remote_place(qp, step, mem, sizeof mem);
 	if (!rc && wants_remote(step, p->op)) {
 		remote = json_pack("{s:I,s:I}", "roff", (json_int_t)mem_off, "rstride", (json_int_t)p->stride);
 		rc = remote_key(r, qp, step, mem, remote, e);
@@ -367,6 +310,7 @@ static int queue_one(struct case_run *r, struct object *qp, const json_t *step, 
 		goto fail;
 	if (remote)
 		json_object_update(req, remote);
+	mem_off += remote_shift(step);
 	datagram_address(r, qp, step, req);
 	if (json_object_get(step, "members"))
 		rc = copy_members(r, qp, mem, step, remote, req, e);
@@ -382,16 +326,17 @@ static int queue_one(struct case_run *r, struct object *qp, const json_t *step, 
 		const struct object *o;
 
 		p->off = mem_off;
-		o = ctl_object_find(r, region_of(r, mem, &p->off));
+		o = ctl_object_find(r, remote_region(r, mem, &p->off));
 		snprintf(p->mr, sizeof p->mr, "%.63s", o ? o->name : mem);
 		snprintf(p->mr_agent, sizeof p->mr_agent, "%s", o ? o->agent : "");
 		p->data = p->data && (p->find || (o && !is_beyond(p, o, p->off)));
 	}
+	p->data = p->data && !remote_is_elsewhere(step);
 	p->process = payload_process(r, p);
 	if (p->data && json_object_get(req, "rkey"))
 		note_key(r, p, mem, json_u64(req, "rkey", 0));
 	payload_settle(r, p->tag);
-	region = region_of(r, mem, &mem_off);
+	region = remote_region(r, mem, &mem_off);
 	prepare_memory(r, ops, p, step, region, mem_off);
 	posts_add(r, p);
 	op = ops_add(ops, qp->agent, req);
