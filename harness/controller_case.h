@@ -30,6 +30,7 @@
 
 /* What an agent request may take, beyond the deadline that it carries itself. */
 #define CTL_REQUEST_NS (8 * 1000000000ULL)
+#define CTL_TURN_NS (60 * 1000000000ULL) /* one that has no turn is waited for so long, whatever it was asked */
 /* More for each further one in the same message. */
 #define CTL_REQUEST_EACH_NS (100 * 1000000ULL)
 

@@ -9,7 +9,10 @@
 #include <utlist.h>
 
 #include "json.h"
+#include "proc.h"
 #include "units.h"
+
+#define LOOK_NS (250 * NSEC_PER_MSEC)
 
 struct bundle {
 	struct ctl_agent *agent;
@@ -206,10 +209,19 @@ static bool all_collected(const struct bundles *all)
 	return true;
 }
 
+/* One that has not answered would, had it a turn. */
+static bool someone_is_at_work(const struct bundles *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (!all->b[i].collected && all->b[i].agent && proc_is_at_work(all->b[i].agent->proc.pid))
+			return true;
+	return false;
+}
+
 int ops_run_watched(struct case_run *r, struct ops *ops, uint64_t timeout_ns,
 		    void (*watch)(struct case_run *r, struct ops *ops, void *user), void *user, struct error *e)
 {
-	uint64_t begin = now_ns(), end = begin + (timeout_ns ? timeout_ns : CTL_REQUEST_NS);
+	uint64_t begin = now_ns(), end = begin + (timeout_ns ? timeout_ns : CTL_REQUEST_NS), last;
 	size_t most = 1;
 	struct bundles all = { .n = 0 };
 	struct op *op;
@@ -225,8 +237,13 @@ int ops_run_watched(struct case_run *r, struct ops *ops, uint64_t timeout_ns,
 		all.b[i].rc = bundle_send(&all.b[i], ops);
 	}
 	end += (most - 1) * CTL_REQUEST_EACH_NS;
+	last = end + CTL_TURN_NS;
 	while (!rc && !all_collected(&all)) {
 		rc = case_wait(r, news, &all, end);
+		if (rc == -ETIMEDOUT && now_ns() < last && someone_is_at_work(&all)) {
+			end = now_ns() + LOOK_NS;
+			rc = 0;
+		}
 		collect(r, &all, ops, begin, rc != 0);
 		if (watch)
 			watch(r, ops, user);

@@ -244,7 +244,7 @@ static void its_end_is_the_end_of_the_case(void)
 		int rc;
 	} rows[] = {
 		{ "dies", "the wire died: exit status 7", -EPIPE },
-		{ "deaf", "the wire did not answer `rule` within 5 s", -EPIPE },
+		{ "deaf", "the wire did not answer `rule` within ", -EPIPE },
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -5,6 +5,7 @@
 
 #include "units.h"
 
+#define LAST_LOOKS 64
 #define ACCURACY_USEC 1 /* 0 would mean a quarter of a second */
 
 static int on_deadline(sd_event_source *source, uint64_t usec, void *user)
@@ -44,6 +45,18 @@ int loop_wait(sd_event *loop, bool (*done)(void *user), void *user, uint64_t dea
 		if (done(user))
 			goto out_timer;
 	} while (!late);
+	/* Who had no turn until now has not looked at what came in time. */
+	for (int i = 0; i < LAST_LOOKS; i++) {
+		rc = sd_event_run(loop, 0);
+		if (rc < 0)
+			goto out_timer;
+		if (done(user)) {
+			rc = 0;
+			goto out_timer;
+		}
+		if (rc == 0)
+			break;
+	}
 	rc = -ETIMEDOUT;
 out_timer:
 	sd_event_source_disable_unref(timer);

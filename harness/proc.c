@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -13,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "file_line.h"
 #include "units.h"
 
 #define PROC_OUTPUT_MAX (1u << 20)
@@ -251,4 +253,17 @@ int proc_files(void)
 		n += d->d_name[0] != '.';
 	closedir(dir);
 	return n;
+}
+
+bool proc_is_at_work(pid_t pid)
+{
+	char path[64], line[256];
+	const char *state;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	if (pid <= 0 || !file_line(path, line, sizeof line))
+		return false;
+	/* Behind the name, which may hold anything. */
+	state = strrchr(line, ')');
+	return state && (state[1] == ' ') && (state[2] == 'R' || state[2] == 'D');
 }

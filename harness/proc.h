@@ -30,6 +30,8 @@ bool proc_poll(struct proc *p);
 bool proc_wait(struct proc *p, uint64_t timeout_ns);
 /* SIGTERM or sig, waits up to grace_ns, then SIGKILL and reap. Safe on an ended or empty one. */
 void proc_stop(struct proc *p, int sig, uint64_t grace_ns);
+/* It wants a processor, or the kernel works for it: that it is silent tells nothing. One that sleeps, is stopped or gone is not. */
+bool proc_is_at_work(pid_t pid);
 /* Runs a command to its end with a deadline, output (stdout) captured up to 1 MiB into *ret_out (caller frees, may be
  * NULL). Returns the exit status (0..255), 128+signal, or a negative errno. */
 int proc_run(char *const argv[], uint64_t timeout_ns, char **ret_out, struct error *e);

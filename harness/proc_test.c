@@ -175,6 +175,26 @@ static void a_child_dies_with_its_parent(void)
 	close(fd[0]);
 }
 
+/* Whatever the machine does meanwhile: who spins wants a processor all the time, and who is stopped never does. */
+static void who_spins_is_at_work(void)
+{
+	char *argv[] = { S("sh"), S("-c"), S("while :; do :; done"), NULL };
+	uint64_t end_ns = now_ns() + 60 * NSEC_PER_SEC;
+	struct error e = { "" };
+	struct proc p;
+	int status;
+
+	CU_ASSERT_EQUAL_FATAL(proc_spawn(&p, argv, NULL, -1, &e), 0);
+	while (!proc_is_at_work(p.pid) && now_ns() < end_ns)
+		poll(NULL, 0, 1);
+	CU_ASSERT(proc_is_at_work(p.pid));
+	CU_ASSERT_EQUAL(kill(p.pid, SIGSTOP), 0);
+	CU_ASSERT_EQUAL(waitpid(p.pid, &status, WUNTRACED), p.pid);
+	CU_ASSERT(!proc_is_at_work(p.pid));
+	proc_stop(&p, SIGKILL, 0);
+	CU_ASSERT(!proc_is_at_work(p.pid) && !proc_is_at_work(0));
+}
+
 int main(void)
 {
 	CU_pSuite suite;
@@ -191,6 +211,7 @@ int main(void)
 	CU_ADD_TEST(suite, one_that_ignores_the_signal_is_killed);
 	CU_ADD_TEST(suite, stopping_an_empty_one_is_harmless);
 	CU_ADD_TEST(suite, a_child_dies_with_its_parent);
+	CU_ADD_TEST(suite, who_spins_is_at_work);
 	CU_basic_set_mode(CU_BRM_NORMAL);
 	CU_basic_run_tests();
 	failed = CU_get_number_of_failures();
