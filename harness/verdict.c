@@ -185,7 +185,7 @@ const json_t *judge_missing_event(const struct judge *j, size_t qp, unsigned lif
 {
 	const struct model *m = j->m;
 	size_t peer = m_qp_find(m, m->qps.v[qp].peer, strlen(m->qps.v[qp].peer));
-	const uint64_t near_ns = 1000000000;
+	const uint64_t near_ns = 1000000000 + m->late_max_ns;
 	const json_t *likely = NULL, *entry;
 
 	*ret_seen = false;

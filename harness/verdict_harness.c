@@ -38,6 +38,17 @@ static enum severity of_a_case(const struct judge *j)
 	return j->never_set_up ? SEVERITY_ERROR : SEVERITY_FAIL;
 }
 
+static bool late_turn(const struct judge *j, const struct m_kept *k);
+
+/* One that did not come to its end, as one of its calls did not. */
+static enum severity of_a_process(const struct judge *j)
+{
+	for (size_t i = 0; i < j->m->kept.n; i++)
+		if (!strcmp(j->m->kept.v[i].kind, "blocked") && late_turn(j, &j->m->kept.v[i]))
+			return SEVERITY_INCONCLUSIVE;
+	return of_a_case(j);
+}
+
 void verdict_check_residue(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->kept.n; i++) {
@@ -50,7 +61,7 @@ void verdict_check_residue(struct judge *j)
 			continue;
 		before = json_dumps(json_object_get(k->r, "before"), JSON_COMPACT | JSON_ENCODE_ANY);
 		after = json_dumps(json_object_get(k->r, "after"), JSON_COMPACT | JSON_ENCODE_ANY);
-		f = judge_find(j, what && !strcmp(what, "process") ? of_a_case(j) : SEVERITY_FAIL, "residue", k->inst, k->rec,
+		f = judge_find(j, what && !strcmp(what, "process") ? of_a_process(j) : SEVERITY_FAIL, "residue", k->inst, k->rec,
 			       what);
 		if (f) {
 			finding_set(f, f->expected, "%s as before the case: %s", what ? what : "things",
@@ -122,11 +133,11 @@ static bool block_was_meant(const struct judge *j, const struct m_kept *k)
 	return meant;
 }
 
-/* An agent that answers late may have had its turn late: a call of the device that does not return is a record of the agent's own.
- */
+/* An agent that answers late may have had its turn late. So may a call of the device that has not returned, though that is a record
+ * of the agent's own, made when it had one. */
 static bool late_turn(const struct judge *j, const struct m_kept *k)
 {
-	return !json_str(k->r, "obj") && LATE_ONES * j->m->late_max_ns >= json_u64(k->r, "waited_ns", 0);
+	return (json_str(k->r, "obj") ? LATE_CALLS : LATE_ONES) * j->m->late_max_ns >= json_u64(k->r, "waited_ns", 0);
 }
 
 static bool blocked_in(const struct judge *j, size_t inst, bool *ret_expected)
@@ -165,12 +176,16 @@ static void timed_out(struct judge *j, size_t inst)
 
 static void answer_late(struct judge *j, const struct m_kept *k)
 {
-	const char *who = json_str(k->r, "text");
-	char waited[64], late[64];
+	const char *who = json_str(k->r, "text"), *verb = json_str(k->r, "verb"), *obj = json_str(k->r, "obj");
+	char waited[64], late[64], call[160];
 
+	snprintf(call, sizeof(call), "%s: %s did not return", obj ? obj : "", verb ? verb : "a call");
 	judge_say(j, SEVERITY_INCONCLUSIVE, "late", k->inst, k->rec, "",
 		  "%s for %s, and timers of this machine were up to %s late: it may not have had its turn",
-		  who ? who : "an agent did not answer", units_format_ns(json_u64(k->r, "waited_ns", 0), waited, sizeof(waited)),
+		  obj   ? call
+		  : who ? who
+			: "an agent did not answer",
+		  units_format_ns(json_u64(k->r, "waited_ns", 0), waited, sizeof(waited)),
 		  units_format_ns(j->m->late_max_ns, late, sizeof(late)));
 }
 
@@ -280,6 +295,27 @@ static void lost_by_wire(struct judge *j, const struct m_kept *k, const char *wh
 		  what, why ? why : "no reason given");
 }
 
+static bool kernel_said_why(const struct judge *j)
+{
+	for (size_t i = 0; i < j->m->kept.n; i++)
+		if (!strcmp(j->m->kept.v[i].kind, "klog") && kernel_complains(json_str(j->m->kept.v[i].r, "text")))
+			return true;
+	return false;
+}
+
+/* Of a case that fell silent the kernel's log tells whether the device is to blame; a machine without a turn leaves no word there.
+ */
+static void lane_lost(struct judge *j, const struct m_kept *k, const char *text)
+{
+	bool told = kernel_said_why(j);
+	char tail[500];
+
+	console_tail(j, tail, sizeof(tail));
+	judge_say(j, told ? SEVERITY_FAIL : SEVERITY_ERROR, told ? "hang" : "harness", k->inst, k->rec, "",
+		  "the case did not come to its end: %s%s; its console ended with: %s", text,
+		  told ? "" : ", and the kernel does not say why", *tail ? tail : "nothing");
+}
+
 static void lost(struct judge *j, const struct m_kept *k)
 {
 	const char *what = json_str(k->r, "what"), *text = json_str(k->r, "text"), *src = json_str(k->r, "src");
@@ -300,7 +336,7 @@ static void lost(struct judge *j, const struct m_kept *k)
 			  *tail ? tail : "nothing");
 	} else if (!strcmp(what, "lane")) {
 		j->crashed = true;
-		judge_say(j, SEVERITY_FAIL, "hang", k->inst, k->rec, "", "the case did not come to its end: %s", text ? text : "?");
+		lane_lost(j, k, text ? text : "?");
 	} else if (!strncmp(what, "agent/", 6)) {
 		if (!death_was_meant(j, what + 6, k->rec))
 			judge_say(j, SEVERITY_FAIL, "hang", k->inst, k->rec, what + 6,

@@ -23,6 +23,7 @@ struct finding {
 
 /* Whose turn may be late between a question and its answer, or between two messages: sender, receiver, the wire, the kernel. */
 #define LATE_ONES 4
+#define LATE_CALLS 2 /* a call that has not returned after so much of it may have had no turn */
 
 struct judge {
 	const json_t *plan, *records;

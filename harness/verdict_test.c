@@ -100,6 +100,14 @@ static const struct row {
 	{ "rkey-stale-profile", "pass", { "" } },
 	/* Kernel, lab, harness. */
 	{ "guest-crash", "fail", { "the guest died", "Kernel panic - not syncing: sysrq triggered crash" } },
+	{ "lane-silent",
+	  "error",
+	  { "the case did not come to its end: no answer within 85 s (the case's time and 45 s more), and the kernel does not say "
+	    "why",
+	    "NMI: Not continuing" } },
+	{ "lane-silent-and-stalled",
+	  "fail",
+	  { "rcu_sched detected stalls", "the case did not come to its end: no answer within 85 s" } },
 	{ "guest-hang", "fail", { "the guest died", "no word for 30 s" } },
 	{ "torn", "error", { "ends in the middle of a line" } },
 	{ "no-end", "error", { "the record has no end" } },
