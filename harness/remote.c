@@ -81,11 +81,12 @@ static const struct object *region_of_object(struct case_run *r, const struct ob
 /* Where a region of that agent lies, other than one. */
 static int region_at(struct case_run *r, const char *agent, const struct object *but, uint64_t *ret, struct error *e)
 {
-	for (const struct object *o = r->objects; o; o = o->hh.next)
-		if (o->type == OBJECT_MR && o->exists && o != but && strcmp(o->agent, agent) == 0) {
-			*ret = json_u64(o->ret, "addr", 0);
-			return 0;
-		}
+	for (const struct object *o = r->objects; o; o = o->hh.next) {
+		if (o->type != OBJECT_MR || !o->exists || strcmp(o->agent, agent) != 0 || (but && strcmp(o->name, but->name) == 0))
+			continue;
+		*ret = json_u64(o->ret, "addr", 0);
+		return 0;
+	}
 	return error_set(e, -ENOENT, "agent %s has no region%s%s whose address could be given", agent, but ? " but " : "",
 			 but ? but->name : "");
 }
@@ -167,6 +168,6 @@ int remote_key(struct case_run *r, const struct object *qp, const json_t *step, 
 	json_object_set(req, "raddr", json_object_get(key, "addr"));
 	if (remote_is_elsewhere(step))
 		return wrong_address(r, qp, step, mr, req, e);
-	json_object_set_new(req, "roff", json_integer((json_int_t)(json_u64(req, "roff", 0) + remote_shift(step))));
+	json_object_set_new(req, "roff", json_integer((json_int_t)json_u64(req, "roff", 0) + (json_int_t)remote_shift(step)));
 	return 0;
 }
