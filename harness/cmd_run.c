@@ -34,6 +34,7 @@ enum key {
 	KEY_RERUN_FAILED,
 	KEY_DEADLINE,
 	KEY_SELECT,
+	KEY_ALL,
 	KEY_REQUIRE,
 	KEY_FAIL_FAST,
 	KEY_UNTIL_FAIL,
@@ -64,6 +65,8 @@ static const struct argp_option options[] = {
 	  1 },
 	{ NULL, 0, NULL, 0, "What runs:", 2 },
 	{ "select", KEY_SELECT, "GLOB", 0, "only cases whose id or one of whose tags matches; may be repeated", 2 },
+	{ "all", KEY_ALL, NULL, 0, "also what is tagged soak, which otherwise runs only by --select or by the name of its file",
+	  2 },
 	{ "shard", KEY_SHARD, "K/N", 0, "only part K of N; which cases that are follows from their ids alone", 2 },
 	{ "rerun-failed", KEY_RERUN_FAILED, "RUN", 0,
 	  "what did not pass in the run folder RUN, with its paths, seed and --set unless others are given", 2 },
@@ -233,6 +236,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_SELECT:
 		in->select = append(in->select, o->n_select++, arg);
 		break;
+	case KEY_ALL:
+		o->all = true;
+		break;
 	case KEY_REQUIRE:
 		if (!capability_find(arg))
 			argp_error(state, "--require: there is no capability '%s' (list capabilities)", arg);
@@ -348,6 +354,8 @@ static char *repeat_options(const struct input *in, const char *launch)
 		put_option(out, "--set", in->set[i]);
 	for (size_t i = 0; i < o->n_require; i++)
 		put_option(out, "--require", in->require[i]);
+	if (o->all)
+		fputs(" --all", out);
 	if (o->strict)
 		fputs(" --strict", out);
 	fclose(out);

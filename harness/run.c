@@ -32,6 +32,7 @@ struct run {
 	struct schedule *schedule;     /* of the queue */
 	unsigned lanes;
 	json_t *durations;
+	size_t left_out;  /* cases, for their tag */
 	json_t *troubles; /* boots in which something happened that was no case's yet: {"1":{"why","cases":[…],"found":BOOL}} */
 	char kernel[128];
 	unsigned device_looks;
@@ -403,6 +404,8 @@ static int folder_fill(struct run *r, struct error *e)
 		return rc;
 	rc = run_describe(r->o, &r->cases, &r->folder, e);
 	json_object_set_new(r->folder.run, "started", json_string(timestamp(stamp, sizeof(stamp))));
+	if (r->left_out)
+		json_object_set_new(r->folder.run, "left_out", json_pack("{s:I}", RUN_LEFT_OUT, (json_int_t)r->left_out));
 	for (size_t i = 0; i < r->cases.n && !rc; i++)
 		rc = folder_add(r, i, e);
 	if (!rc)
@@ -561,7 +564,7 @@ int run_main(const struct run_options *o, FILE *out)
 {
 	struct run r = { .o = o };
 	struct error e = { "" };
-	int status = run_load(o, &r.cases, &e);
+	int status = run_load(o, &r.cases, &r.left_out, &e);
 
 	if (status)
 		log_error("%s", e.text);

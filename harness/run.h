@@ -20,12 +20,15 @@
 
 /* ---- the list of cases (run_cases.c) ---- */
 
+#define RUN_LEFT_OUT "soak" /* the tag of cases that run only when they are asked for */
+
 struct run_case {
 	char *id;                        /* with ~rN for a repetition */
 	const struct scenario *scenario; /* borrowed from the list */
 	const struct scenario_case *source;
 	json_t *plan; /* owned; NULL before run_cases_plan */
 	char *dir;    /* "cases/core/x", below the run folder */
+	bool named;   /* the path that it was loaded from is its file, not a folder */
 	size_t place; /* its own number, or that of the first pass that it follows from: where it stands in reports */
 	bool judged;
 	int trouble;    /* the boot whose trouble made it run again alone; 0: none did */
@@ -38,6 +41,7 @@ struct run_cases {
 	size_t n_scenarios;
 	struct run_case *cases;
 	size_t n;
+	bool *named;                 /* of each scenario: a path is its file */
 	struct scenario **followers; /* of first passes */
 	size_t n_followers;
 	const char *const *globs; /* what run_cases_select kept; borrowed */
@@ -50,6 +54,9 @@ int run_cases_load(const char *const *paths, size_t n, struct run_cases *ret, st
 /* Keeps the cases whose id, or one of whose tags, matches the glob, and the first passes that such a case may follow from.
  * Several globs: any of them. They are used by run_cases_follow too, and stay the caller's. */
 void run_cases_select(struct run_cases *list, const char *const *globs, size_t n);
+/* Keeps what is not tagged `soak`, unless a path names its file: hours belong into no run that nobody asked them of. Returns how
+ * many it has left out. */
+size_t run_cases_leave_out(struct run_cases *list);
 /* Keeps part `shard` (from 1) of `shards`: which that is follows from a case's id alone. What follows from a first pass goes with
  * it.
  */
@@ -159,6 +166,7 @@ struct run_options {
 	const char *const *set; /* NULL-terminated */
 	const char *const *select;
 	size_t n_select;
+	bool all;                   /* what is tagged `soak` too */
 	bool rerun;                 /* `select` are the cases that did not pass in an earlier run */
 	const char *const *require; /* capabilities without which a skip is a failure */
 	size_t n_require;
@@ -191,8 +199,9 @@ int run_choose_executor(const struct run_options *o, const struct executor_ops *
 unsigned run_choose_lanes(const struct run_options *o, const struct run_cases *list);
 bool run_wire_wanted(const struct run_cases *list);
 
-/* The cases that the options name, planned (run_load.c). 0 or an exit status with e filled. */
-int run_load(const struct run_options *o, struct run_cases *ret, struct error *e);
+/* The cases that the options name, planned (run_load.c), and how many of them were left out for their tag. 0 or an exit status with
+ * e filled. */
+int run_load(const struct run_options *o, struct run_cases *ret, size_t *ret_left_out, struct error *e);
 /* An earlier run: its run.json, and globs for --select that match the cases of it that did not pass. Caller frees both. */
 int run_failed_load(const char *run_dir, json_t **ret_run, char ***ret_globs, size_t *ret_n, struct error *e);
 

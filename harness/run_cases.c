@@ -21,12 +21,20 @@ static int load_path(const char *path, struct run_cases *list, struct diag *d, s
 		rc = error_set(e, -ENODATA, "no scenario to run: there is no *.yaml below %s", path);
 	for (size_t i = 0; !rc && i < n; i++) {
 		struct scenario *grown = reallocarray(list->scenarios, list->n_scenarios + 1, sizeof(*grown));
+		bool *named;
 
 		if (!grown) {
 			rc = error_set(e, -ENOMEM, "out of memory");
 			break;
 		}
 		list->scenarios = grown;
+		named = reallocarray(list->named, list->n_scenarios + 1, sizeof(*named));
+		if (!named) {
+			rc = error_set(e, -ENOMEM, "out of memory");
+			break;
+		}
+		list->named = named;
+		named[list->n_scenarios] = !strcmp(found[i].path, path);
 		rc = scenario_load(found[i].path, found[i].id, &grown[list->n_scenarios], d, e);
 		if (!rc)
 			list->n_scenarios++;
@@ -53,6 +61,7 @@ static int add_cases(struct run_cases *list, struct error *e)
 			c->place = list->n - 1;
 			c->scenario = &list->scenarios[s];
 			c->source = &list->scenarios[s].cases[i];
+			c->named = list->named[s];
 			c->id = strdup(c->source->id);
 			c->dir = c->id ? run_case_dir(c->id) : NULL;
 			if (!c->dir)
@@ -169,6 +178,21 @@ void run_cases_select(struct run_cases *list, const char *const *globs, size_t n
 	cases_keep(list, is_wanted, NULL);
 }
 
+static bool is_for_everyday(const struct run_cases *list, const struct run_case *c, void *user)
+{
+	(void)list;
+	(void)user;
+	return c->named || !json_array_has(json_object_get(c->source->doc, "tags"), RUN_LEFT_OUT);
+}
+
+size_t run_cases_leave_out(struct run_cases *list)
+{
+	size_t before = list->n;
+
+	cases_keep(list, is_for_everyday, NULL);
+	return before - list->n;
+}
+
 static bool is_in_part(const struct run_cases *list, const struct run_case *c, void *user)
 {
 	const unsigned *part = user;
@@ -255,5 +279,6 @@ void run_cases_release(struct run_cases *list)
 	free(list->followers);
 	free(list->cases);
 	free(list->scenarios);
+	free(list->named);
 	*list = (struct run_cases){ 0 };
 }

@@ -25,12 +25,17 @@ bool run_in_shard(const char *case_id, unsigned shard, unsigned shards)
 	return shards <= 1 || hash_of(case_id) % shards == shard - 1;
 }
 
-static int nothing(const struct run_options *o, size_t loaded, size_t selected, struct error *e)
+static int nothing(const struct run_options *o, size_t loaded, size_t selected, size_t left_out, struct error *e)
 {
 	if (!loaded)
 		error_set(e, -ENOENT, "no scenario to run: there is no *.yaml below %s", o->paths[0]);
 	else if (!selected && o->rerun)
 		error_set(e, -ENOENT, "no scenario to run: none of what failed in that run is among these %zu cases", loaded);
+	else if (left_out && !selected)
+		error_set(e, -ENOENT,
+			  "no scenario to run: all of these %zu cases are tagged `" RUN_LEFT_OUT
+			  "`, and run with --all or --select " RUN_LEFT_OUT,
+			  loaded);
 	else if (!selected)
 		error_set(e, -ENOENT,
 			  "no scenario to run: --select matches none of %zu cases (`qpdrill list scenarios` names them)", loaded);
@@ -39,11 +44,11 @@ static int nothing(const struct run_options *o, size_t loaded, size_t selected, 
 	return EXIT_ERROR;
 }
 
-int run_load(const struct run_options *o, struct run_cases *ret, struct error *e)
+int run_load(const struct run_options *o, struct run_cases *ret, size_t *ret_left_out, struct error *e)
 {
 	struct plan_options plan = { .seed = o->seed, .set = o->set };
 	struct diag d = { 0 };
-	size_t loaded, selected;
+	size_t loaded, selected, left_out;
 	int rc = run_cases_load(o->paths, o->n_paths, ret, &d, e);
 
 	if (d.text)
@@ -53,14 +58,16 @@ int run_load(const struct run_options *o, struct run_cases *ret, struct error *e
 		return rc == -ENODATA ? EXIT_ERROR : EXIT_USAGE;
 	loaded = ret->n;
 	run_cases_select(ret, o->select, o->n_select);
+	left_out = o->all || o->n_select ? 0 : run_cases_leave_out(ret);
 	selected = ret->n;
 	run_cases_shard(ret, o->shard, o->shards);
 	if (!ret->n)
-		return nothing(o, loaded, selected, e);
+		return nothing(o, loaded, selected, left_out, e);
 	if (o->repeat > 1 && run_cases_repeat(ret, o->repeat)) {
 		error_set(e, -ENOMEM, "out of memory");
 		return EXIT_ERROR;
 	}
+	*ret_left_out = left_out;
 	return run_cases_plan(ret, &plan, e) ? EXIT_USAGE : 0;
 }
 

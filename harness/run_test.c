@@ -103,6 +103,55 @@ static void test_required_by_reason(void)
 	}
 }
 
+static json_t *run_json(void)
+{
+	struct error e = { "" };
+	json_t *run = NULL;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/runs/latest/run.json", base);
+	CU_ASSERT_EQUAL(json_load(path, &run, &e), 0);
+	return run;
+}
+
+/* Hours run when somebody asks for them, and it is told that they did not. */
+static void test_left_out(void)
+{
+	static const char soak[] = "qpdrill: 1\ntitle: t\ntags: [core, soak]\nsteps:\n  - connect:\n";
+	static const struct {
+		const char *glob;
+		bool all, by_file;
+		size_t ran, left_out;
+	} rows[] = {
+		{ NULL, false, false, 1, 1 },   { NULL, true, false, 2, 0 },        { NULL, false, true, 1, 0 },
+		{ "soak", false, false, 1, 0 }, { "t/a-pass", false, false, 1, 0 }, { "t/*", false, false, 2, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct run_options o = { .select = &rows[i].glob, .n_select = rows[i].glob != NULL, .all = rows[i].all };
+		char path[256];
+		const char *paths[] = { path };
+		json_t *run;
+
+		setup();
+		put("a-pass", soak);
+		put("b-pass", good);
+		snprintf(path, sizeof(path), "%s/scenarios/t/a-pass.yaml", base);
+		o.paths = rows[i].by_file ? paths : NULL;
+		o.n_paths = rows[i].by_file;
+		ROW_ASSERT(run_with(&o) == 0 && ran == rows[i].ran, "row %zu: %zu ran", i, ran);
+		run = run_json();
+		ROW_ASSERT(json_int(json_object_get(run, "left_out"), "soak", 0) == (json_int_t)rows[i].left_out, "row %zu", i);
+		json_decref(run);
+		teardown();
+	}
+	setup();
+	put("a-pass", soak);
+	CU_ASSERT(run_with(&(struct run_options){ .out = NULL }) == EXIT_ERROR);
+	CU_ASSERT(ran == 0);
+	teardown();
+}
+
 static void test_nothing_to_run(void)
 {
 	const char *globs[] = { "nothing/like/it" }, *quick[] = { "qui*" };
@@ -285,6 +334,7 @@ static const struct test_case cases[] = {
 	{ "a skip for want of what is required", test_required },
 	{ "whoever found that it is not there", test_required_by_reason },
 	{ "exit status and order", test_exit_status },
+	{ "what is left out", test_left_out },
 	{ "nothing to run", test_nothing_to_run },
 	{ "faulty files", test_faulty_files },
 	{ "stops early", test_stops_early },

@@ -528,6 +528,17 @@ static void put_head(FILE *out, const struct report_run *run)
 	fputs("\n\n", out);
 }
 
+static void put_left_out(FILE *out, const struct report_run *run)
+{
+	const char *tag;
+	json_t *n;
+	char safe[256];
+
+	json_object_foreach(json_object_get(run->run, "left_out"), tag, n)
+		fprintf(out, "left out %lld (%s): --all runs them too, --select %s alone\n", (long long)json_integer_value(n),
+			log_escape(tag, safe, sizeof(safe)), safe);
+}
+
 static int text_write(const struct report_run *run, FILE *out, bool colour, struct error *e)
 {
 	struct report_counts c = report_count(run);
@@ -543,6 +554,7 @@ static int text_write(const struct report_run *run, FILE *out, bool colour, stru
 	fprintf(out, "\neverything about it: %s\n", log_escape(run->dir, safe, sizeof(safe)));
 	if (*report_str(run->run, "repeat"))
 		fprintf(out, "the same again: %s\n", log_escape(report_str(run->run, "repeat"), safe, sizeof(safe)));
+	put_left_out(out, run);
 	fprintf(out, "%u with deviations, %u inconclusive, %u harness errors\n", c.deviation, c.inconclusive, c.error);
 	fprintf(out, "%u passed, %u failed, %u skipped\n", report_passed(&c), report_failed(&c), c.skip);
 	return ferror(out) ? error_set(e, -EIO, "report: cannot write: %s", strerror(errno)) : 0;
