@@ -16,14 +16,19 @@ static const char *const kinds[] = { "rdma", "link", "qdisc", "rule" };
 json_t *residue_snapshot(struct case_run *r)
 {
 	struct lab *lab = r->c->lab;
+	uint64_t end = now_ns() + SETTLE_NS;
 	struct error e = { "" };
 	json_t *picture = NULL;
 
 	if (!lab || !lab->ops->snapshot)
 		return NULL;
-	if (lab->ops->snapshot(lab, r->lane->lane, &picture, &e) < 0) {
-		case_lost(r, 1, "residue: no picture of the lab: %s", e.text);
-		return NULL;
+	/* The kernel breaks its list off where a device goes meanwhile, that of another lane too. */
+	while (lab->ops->snapshot(lab, r->lane->lane, &picture, &e) < 0) {
+		if (now_ns() >= end) {
+			case_lost(r, 1, "residue: no picture of the lab: %s", e.text);
+			return NULL;
+		}
+		case_wait(r, NULL, NULL, now_ns() + LOOK_NS);
 	}
 	return picture;
 }

@@ -102,17 +102,30 @@ static void note_total(void *user, const char *rdma, const char *type, uint64_t 
 	}
 }
 
+/* The kernel breaks its list off where a device goes meanwhile, that of another lane too. */
+static void count_totals(struct look *l)
+{
+	uint64_t end = now_ns() + SETTLE_NS;
+	struct error e = { "" };
+
+	while (lab_nldev_counts(note_total, l, &e)) {
+		if (now_ns() >= end) {
+			case_lost(l->r, 1, "resources: %s", e.text);
+			return;
+		}
+		case_wait(l->r, NULL, NULL, now_ns() + LOOK_NS);
+	}
+}
+
 static json_t *look_now(struct case_run *r)
 {
 	struct look l = { .r = r, .held = json_object() };
-	struct error e = { "" };
 	int files;
 
 	ask_agents(&l);
 	if (r->c->lab) {
 		count_objects(&l);
-		if (lab_nldev_counts(note_total, &l, &e))
-			case_lost(r, 1, "resources: %s", e.text);
+		count_totals(&l);
 	}
 	files = proc_files();
 	if (files >= 0)
