@@ -82,6 +82,7 @@ static void run_free(struct case_run *r)
 	json_decref(r->connections);
 	json_decref(r->to_tell);
 	json_decref(r->traffics);
+	json_decref(r->counted_anew);
 	json_decref(r->wc_counts);
 	json_decref(r->traffic_posts);
 	json_decref(r->link);

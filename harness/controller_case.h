@@ -133,6 +133,7 @@ struct case_run {
 	struct fault_run *faults;   /* in order of injection */
 	struct fault_env fault_env; /* case_fault_env with ctl set to this case */
 	json_t *remembered;         /* name -> handover */
+	json_t *counted_anew;       /* agents whose device is another one since their counters were read; NULL: none */
 	json_t *wc_counts;          /* "p.a.send RETRY_EXC_ERR" -> how many */
 	json_t *connections;        /* pair -> {"life","ends"}: what the wire was told */
 	json_t *to_tell;            /* all that a wire is told of connections, in order; another one is told the same */
@@ -445,6 +446,7 @@ struct fault_run {
 	struct fault_run *prev, *next;
 	struct fault f;
 	char as[CTL_NAME_MAX];
+	unsigned nth; /* of those of that name, from 1 */
 	struct case_run *r;
 	json_t *args;
 	uint64_t timer_ns; /* when ops->on_timer is due; 0: not */
@@ -547,6 +549,8 @@ void step_wait(struct case_run *r, const json_t *step, struct step_result *res);
 void query_states(struct case_run *r, const struct ends *ends, const char *by);
 void query_states_add(struct case_run *r, struct ops *ops, const struct ends *ends, const char *by);
 void query_counters(struct case_run *r, const char *agent); /* NULL: all */
+/* The device was made anew: the next record of its counters says so. */
+void query_counters_anew(struct case_run *r, const struct lab_device *device);
 /* The same as a part of more: adds the requests, and writes down what was answered. */
 void counters_add(struct case_run *r, struct ops *ops, const char *agent);
 void counters_take(struct case_run *r, const struct ops *ops);

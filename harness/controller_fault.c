@@ -32,8 +32,8 @@ static json_t *ends_of_args(const struct fault_run *f)
 static void fault_record(struct fault_run *f, const char *phase, json_t *evidence, int rc, const char *text)
 {
 	const struct fault_ops *ops = f->f.ops;
-	json_t *rec = json_pack("{s:s,s:s,s:s,s:o,s:s,s:s,s:s,s:o}", "kind", "fault", "as", f->as, "name", ops->name, "at",
-				ends_of_args(f), "phase", phase, "detection",
+	json_t *rec = json_pack("{s:s,s:s,s:i,s:s,s:o,s:s,s:s,s:s,s:o}", "kind", "fault", "as", f->as, "nth", (int)f->nth, "name",
+				ops->name, "at", ends_of_args(f), "phase", phase, "detection",
 				detection_names[ops->detection ? ops->detection(f->args) : DETECTION_NONE], "blast",
 				fault_blast_names[fault_blast_of(ops, f->args)], "evidence", evidence ? evidence : json_object());
 
@@ -104,20 +104,36 @@ static int leave_alone(struct case_run *r, const struct fault_run *f, struct err
 	return rc ? error_set(e, rc, "%s: %s; --allow-any-link does it all the same", f->f.ops->name, e->text) : 0;
 }
 
+static int fault_end(struct fault_run *f, struct error *e);
+
+/* What is injected while it is active is another one: the first is over, with a proof of its own or none. */
+static int end_former(struct case_run *r, const char *as, unsigned *ret_nth, struct error *e)
+{
+	struct fault_run *f = fault_newest(r, as);
+
+	*ret_nth = f ? f->nth + 1 : 1;
+	return f && !f->done ? fault_end(f, e) : 0;
+}
+
 int fault_inject(struct case_run *r, const json_t *step, struct error *e)
 {
 	const char *name = json_str(step, "fault"), *as = json_str(step, "as");
 	const struct fault_ops *ops = name ? fault_find(name) : NULL;
 	uint64_t for_ns = json_u64(step, "for_ns", json_u64(step, "for", 0));
 	struct fault_run *f;
+	unsigned nth;
 	int rc;
 
 	if (!ops || !ops->inject)
 		return error_set(e, -ENOTSUP, "fault %s is not in this build", name ? name : "?");
+	rc = end_former(r, as ? as : name, &nth, e);
+	if (rc)
+		return error_prefix(e, rc, "fault %s, still active from before", as ? as : name);
 	f = calloc(1, sizeof *f);
 	if (!f)
 		return error_set(e, -ENOMEM, "out of memory");
 	f->r = r;
+	f->nth = nth;
 	snprintf(f->as, sizeof f->as, "%s", as ? as : name);
 	f->args = json_is_object(json_object_get(step, "args")) ? json_deep_copy(json_object_get(step, "args")) : json_object();
 	f->f = (struct fault){ .ops = ops,

@@ -356,6 +356,19 @@ static int lab_device_of(struct case_run *r, const char *agent, const struct lab
 	return 0;
 }
 
+/* Whoever has met rdma_cm keeps every device open, its own and the others, and nothing but its end changes that. */
+static int kept_by_cm(const struct case_run *r, const struct lab_device *device, struct error *e)
+{
+	for (const struct ctl_agent *a = r->c->agents; a; a = a->next)
+		if (a->used_cm && !a->ended)
+			return error_set(
+				e, -EBUSY,
+				"%s cannot go: agent %s has connected by rdma_cm, and librdmacm keeps every device open until its "
+				"process ends (`recover: { path: restart }` before it lets go)",
+				device->rdma, a->name[0] ? a->name : "of an earlier case");
+	return 0;
+}
+
 static int env_device_remove(void *ctl, const char *agent, struct error *e)
 {
 	struct case_run *r = ctl;
@@ -363,6 +376,11 @@ static int env_device_remove(void *ctl, const char *agent, struct error *e)
 	uint64_t end = now_ns() + REMOVE_NS;
 	int rc = lab_device_of(r, agent, &device, e);
 
+	if (!rc)
+		rc = kept_by_cm(r, device, e);
+	/* What it has counted goes with it. */
+	if (!rc)
+		query_counters(r, NULL);
 	if (!rc)
 		rc = r->c->lab->ops->device_del(r->c->lab, device->rdma, e);
 	if (!rc)
@@ -386,6 +404,8 @@ static int env_device_make(void *ctl, const char *agent, struct error *e)
 
 	if (!rc)
 		rc = r->c->lab->ops->device_add(r->c->lab, device->rdma, e);
+	if (!rc)
+		query_counters_anew(r, device);
 	for (struct ctl_agent *a = r->c->agents; !rc && a; a = a->next)
 		if (a->name[0] && a->lab_device == device && !agent_unreachable(a))
 			rc = agents_open(r, a->name, e);

@@ -134,6 +134,7 @@ struct m_payload {
 
 struct m_fault {
 	const char *as, *name, *detection, *blast;
+	int nth;          /* injection of that name, from 1; 0: not on record */
 	const json_t *at; /* borrowed from rec_ref */
 	json_t *rec_ref;  /* newest record */
 	json_t *evidence; /* newest, NULL when none was given */

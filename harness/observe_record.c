@@ -205,22 +205,37 @@ static void on_event(struct model *m, const struct m_record *r)
 		m_agent_gone(m, r->agent, r, "the device died (DEVICE_FATAL)");
 }
 
+/* A device that was made anew counts from 0: what it had counted before counts on. */
+static void counted_anew(struct model *m, const char *dev)
+{
+	const json_t *base = json_object_get(m->counter_base, dev), *last;
+	json_t *moved = json_object();
+	const char *name;
+
+	json_object_foreach(json_object_get(m->counter_now, dev), name, last)
+		json_object_set_new(moved, name, json_integer(json_int(base, name, 0) - json_integer_value(last)));
+	json_object_set_new(m->counter_base, dev, moved);
+}
+
 static void on_counter(struct model *m, const struct m_record *r)
 {
 	json_t *values = json_object_get(r->r, "values");
 
 	if (!json_is_object(values))
 		return;
+	if (json_bool(r->r, "anew", false))
+		counted_anew(m, r->obj);
 	if (!json_object_get(m->counter_base, r->obj))
 		json_object_set(m->counter_base, r->obj, values);
 	json_object_set(m->counter_now, r->obj, values);
 	json_object_set_new(m->counter_rec, r->obj, json_integer((json_int_t)r->rec));
 }
 
-static struct m_fault *fault_named(struct model *m, const char *as)
+/* The newest of that name, or that injection of it. */
+static struct m_fault *fault_named(struct model *m, const char *as, int nth)
 {
 	for (size_t i = m->faults.n; i-- > 0;)
-		if (!strcmp(m->faults.v[i].as, as))
+		if (!strcmp(m->faults.v[i].as, as) && (!nth || m->faults.v[i].nth == nth))
 			return &m->faults.v[i];
 	return NULL;
 }
@@ -233,6 +248,7 @@ static void fault_inject(struct model *m, const struct m_record *r, const char *
 	if (!f)
 		return;
 	*f = (struct m_fault){ .as = m_intern(m, as),
+			       .nth = (int)json_int(r->r, "nth", 0),
 			       .name = m_intern(m, json_str(r->r, "name")),
 			       .detection = m_intern(m, json_str(r->r, "detection")),
 			       .blast = m_intern(m, json_str(r->r, "blast")),
@@ -268,7 +284,7 @@ static void on_fault(struct model *m, const struct m_record *r)
 		fault_inject(m, r, as);
 		return;
 	}
-	f = fault_named(m, as);
+	f = fault_named(m, as, (int)json_int(r->r, "nth", 0));
 	if (!f)
 		return;
 	if (json_is_object(evidence) && json_object_size(evidence)) {

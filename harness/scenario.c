@@ -19,7 +19,7 @@ static void case_reset(struct loader *l)
 	json_decref(l->labels);
 	l->doc = l->agents = l->pairs = l->objects = l->labels = NULL;
 	l->n_steps = l->nesting = 0;
-	l->cm = l->attrs_changed = l->touched = l->posted = l->over = false;
+	l->cm = l->cm_keeps = l->attrs_changed = l->touched = l->posted = l->over = false;
 }
 
 static void case_begin(struct loader *l)

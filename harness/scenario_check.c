@@ -56,6 +56,7 @@ void check_connect(struct loader *l, const struct ynode *map, void *out)
 			complain(l, key_of(map, cm_only[i]), "`by: cm`", "`%s` is of rdma_cm: verbs know no such thing",
 				 cm_only[i]);
 	l->cm |= by && !strcmp(by, "cm");
+	l->cm_keeps |= by && !strcmp(by, "cm");
 	not_with(l, map, out, "upto", "refused");
 	if (by && !strcmp(by, "cm") && json_object_get(out, "upto"))
 		complain(l, key_of(map, "upto"), NULL, "`upto` is of `by: verbs`: the CM connects, or it does not");
@@ -253,6 +254,8 @@ void check_recover(struct loader *l, const struct ynode *map, void *out)
 {
 	static const char *const retry[] = { "timeout", "retry_cnt", "rnr_retry", NULL };
 
+	if (json_has(out, "path", "cm") || json_has(out, "path", "restart"))
+		l->cm_keeps = json_has(out, "path", "cm");
 	want_with(l, map, out, "backoff", "attempts");
 	if (first_of(json_object_get(out, "qp"), retry))
 		l->attrs_changed = true;

@@ -185,6 +185,12 @@ json_t *fault_args_parse(struct loader *l, struct ynode *n, const struct fault_o
 	if (ops->takes_device && !json_object_get(l->doc, "bystander"))
 		complain(l, n->key, "`bystander: none` at the top of the file",
 			 "fault `%s` takes the device from everybody: a second pair on it would be lost", ops->name);
+	if (ops->takes_device && l->cm_keeps)
+		complain(l, n->key, "`recover: { path: restart }` before it",
+			 "fault `%s` cannot take a device after a connect by rdma_cm: librdmacm keeps every device open until its "
+			 "process "
+			 "ends",
+			 ops->name);
 	if (ops->check && l->n_errors == before && ops->check(args, &e))
 		complain(l, n->key, NULL, "fault `%s`: %s", ops->name, e.text);
 	return args;

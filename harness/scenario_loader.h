@@ -55,6 +55,7 @@ struct loader {
 	json_t *labels;  /* name: {"kind":G_OF_*,"line":n,"do":"post","at":[..]} */
 	unsigned n_steps, nesting;
 	bool cm;            /* an earlier step connects by rdma_cm */
+	bool cm_keeps;      /* an agent has met rdma_cm, which keeps devices open */
 	bool attrs_changed; /* a step has changed retry attributes: what the file says of them holds no more */
 	/* A sweep over packets. */
 	enum sweep_mode mode;

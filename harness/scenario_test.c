@@ -210,6 +210,9 @@ static const struct {
 	{ "steps:\n  - repeat: { times: 0, steps: [ { connect: } ] }\n", "f:4:22: error: 0 is out of range for `times`" },
 	{ "steps:\n  - repeat: { times: 1001, steps: [ { repeat: { times: 1000, steps: [ { connect: } ] } } ] }\n",
 	  "f:4:22: error: more than 1000000 rounds, with those of the repeats inside" },
+	{ "bystander: none\nsteps:\n  - connect: { by: cm }\n  - fault: { device_recreated: { at: b } }\n",
+	  "f:6:14: error: fault `device_recreated` cannot take a device after a connect by rdma_cm: librdmacm keeps every device "
+	  "open" },
 	{ "steps:\n  - repeat: { times: 9, resources: flat, steps: [ { connect: } ] }\n",
 	  "f:4:36: error: `resources: flat` wants at least 10 rounds" },
 	{ "pairs: { p: { ends: [a, b], count: 1024 }, q: { ends: [a, b], count: 1024 }, r: { ends: [a, b], count: 1024 }, s: { "

@@ -71,6 +71,28 @@ void counters_add(struct case_run *r, struct ops *ops, const char *agent)
 	}
 }
 
+/* Those of a device that was made anew begin anew. */
+static void counter_record(struct case_run *r, const char *agent, json_t *values)
+{
+	json_t *rec = json_pack("{s:s,s:o,s:i,s:O?}", "kind", "counter", "obj", json_sprintf("dev.%s", agent), "life", 1, "values",
+				values);
+
+	if (json_object_get(r->counted_anew, agent)) {
+		json_object_set_new(rec, "anew", json_true());
+		json_object_del(r->counted_anew, agent);
+	}
+	case_record(r, "controller", rec);
+}
+
+void query_counters_anew(struct case_run *r, const struct lab_device *device)
+{
+	if (!r->counted_anew)
+		r->counted_anew = json_object();
+	for (const struct ctl_agent *a = r->c->agents; a; a = a->next)
+		if (a->name[0] && a->lab_device == device)
+			json_object_set_new(r->counted_anew, a->name, json_true());
+}
+
 void counters_take(struct case_run *r, const struct ops *ops)
 {
 	/* An agent that wrote the record itself has said it all. */
@@ -81,9 +103,7 @@ void counters_take(struct case_run *r, const struct ops *ops)
 			continue;
 		query_counted(r, a);
 		if (op->rc == 0 && a && !a->own_counters)
-			case_record(r, "controller",
-				    json_pack("{s:s,s:o,s:i,s:O?}", "kind", "counter", "obj", json_sprintf("dev.%s", op->agent),
-					      "life", 1, "values", json_object_get(op->reply, "values")));
+			counter_record(r, op->agent, json_object_get(op->reply, "values"));
 	}
 }
 

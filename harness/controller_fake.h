@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* Whole cases without RDMA: an agent that the test program plays itself when it is started with MODE in its environment. */
+#ifndef QD_CONTROLLER_FAKE_H
+#define QD_CONTROLLER_FAKE_H
+
+#include <CUnit/Basic.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "controller_case.h"
+#include "controller_rig.h"
+#include "json.h"
+#include "units.h"
+
+#define MODE "QD_FAKE_AGENT"
+
+/* ---- an agent made of canned answers ---- */
+
+static inline void say(json_t *value)
+{
+	char *text = json_dumps(value, JSON_COMPACT);
+
+	if (!text)
+		abort();
+	printf("%s\n", text);
+	fflush(stdout);
+	free(text);
+	json_decref(value);
+}
+
+static inline json_t *answer_op(const json_t *req, const char *mode)
+{
+	const char *op = json_str(req, "op"), *to = json_str(req, "to");
+
+	if (strcmp(op, "device_open") == 0)
+		return json_pack("{s:i,s:s,s:i,s:i}", "rc", 0, "gid", "::ffff:10.0.0.1", "gid_index", 1, "mtu", 1024);
+	if (strcmp(op, "qp_create") == 0)
+		return json_pack("{s:i,s:i,s:i,s:{s:i,s:i}}", "rc", 0, "life", 1, "qpn", 17, "cap", "max_send_wr", 63,
+				 "max_recv_wr", 64);
+	if (strcmp(op, "mr_create") == 0)
+		return json_pack("{s:i,s:i,s:i,s:i,s:s}", "rc", 0, "life", 1, "lkey", 5, "rkey", 6, "addr", "0x1000");
+	if (strcmp(op, "cq_create") == 0)
+		return json_pack("{s:i,s:i,s:i}", "rc", 0, "life", 1, "cqe", 255);
+	if (strcmp(op, "qp_modify") == 0 && strcmp(mode, "refuse") == 0 && strcmp(to, "RTR") == 0)
+		return json_pack("{s:i,s:s}", "rc", -EINVAL, "error", "ibv_modify_qp: Invalid argument");
+	if (strcmp(op, "qp_modify") == 0)
+		return json_pack("{s:i,s:s,s:i,s:{s:s}}", "rc", 0, "new", to, "life", 1, "queried", "state", to);
+	if (strcmp(op, "release") == 0)
+		return json_pack(strcmp(mode, "clings") == 0 ? "{s:i,s:[s]}" : "{s:i,s:[]}", "rc", 0, "left", "p.a");
+	return json_pack("{s:i,s:i,s:i}", "rc", 0, "life", 1, "t", 0);
+}
+
+static inline json_t *answer_one(const json_t *req, const char *mode)
+{
+	const json_t *ops = json_object_get(req, "ops"), *op;
+	json_t *replies;
+	size_t i;
+
+	if (strcmp(json_str(req, "op"), "batch") != 0)
+		return answer_op(req, mode);
+	replies = json_array();
+	json_array_foreach((json_t *)ops, i, op)
+		json_array_append_new(replies, answer_op(op, mode));
+	return json_pack("{s:i,s:o}", "rc", 0, "replies", replies);
+}
+
+/* Modes: good, banner, refuse, garbage (a line that is no JSON), dies (at the first post), deaf (to `poll`), clings. */
+static inline int fake_agent(const char *mode)
+{
+	static char line[1 << 20];
+
+	if (!mode || strcmp(mode, "stillborn") == 0)
+		return 3;
+	say(json_pack("{s:{s:i,s:s,s:i,s:s,s:s,s:[s]}}", "hello", "protocol", strcmp(mode, "future") == 0 ? 9 : 1, "build", "fake",
+		      "pid", (int)getpid(), "boot_id", "b", "clk", "b/1", "caps", "RC"));
+	while (fgets(line, sizeof line, stdin)) {
+		json_t *req = json_loads(line, 0, NULL), *reply;
+		bool post = req && strstr(line, "\"post\""), poll = req && strstr(line, "\"poll\"");
+
+		if (!req)
+			return 4;
+		if (post && strcmp(mode, "dies") == 0) {
+			json_decref(req);
+			return 7;
+		}
+		if (post && strcmp(mode, "garbage") == 0) {
+			printf("librdma: something to say\n");
+			fflush(stdout);
+		}
+		reply = answer_one(req, mode);
+		json_object_set(reply, "id", json_object_get(req, "id"));
+		if (poll && strcmp(mode, "deaf") == 0)
+			json_decref(reply);
+		else
+			say(reply);
+		json_decref(req);
+	}
+	return 0;
+}
+
+/* ---- cases against it ---- */
+
+static struct lab_lane fake_lane = {
+	.lane = 2, .boot = 1, .device = { { .name = "a", .rdma = "ra", .port = 1 }, { .name = "b", .rdma = "rb", .port = 1 } }
+};
+
+static inline struct controller *controller_of(const char *mode, const char *const *launch)
+{
+	struct controller_options o = { .agent_path = "/proc/self/exe", .launch = launch };
+	struct controller *c = NULL;
+	sd_event *loop = NULL;
+	char self[512];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+	CU_ASSERT_FATAL(n > 0);
+	self[n] = 0;
+	o.agent_path = self;
+	setenv(MODE, mode, 1);
+	CU_ASSERT_FATAL(sd_event_default(&loop) >= 0);
+	CU_ASSERT_EQUAL_FATAL(controller_new(loop, NULL, &fake_lane, &o, &c, NULL), 0);
+	/* Agents are started with the path only while it is on the stack: keep it. */
+	c->o.agent_path = strdup(self);
+	sd_event_unref(loop);
+	return c;
+}
+
+static inline void controller_done(struct controller *c)
+{
+	char *path = (char *)c->o.agent_path;
+
+	controller_free(c);
+	free(path);
+	unsetenv(MODE);
+}
+
+static inline int run_plan(struct controller *c, json_t *plan, json_t **ret_records, struct error *e)
+{
+	char path[128];
+	int rc;
+
+	snprintf(path, sizeof path, "%s/plan.json", dir);
+	CU_ASSERT_EQUAL_FATAL(json_save(path, plan, NULL), 0);
+	json_decref(plan);
+	rc = controller_run_case(c, dir, e);
+	snprintf(path, sizeof path, "%s/observations.jsonl", dir);
+	CU_ASSERT_EQUAL_FATAL(json_load_lines(path, ret_records, &(bool){ false }, NULL), 0);
+	return rc;
+}
+
+static inline const char *outcome_of(const json_t *records, int step)
+{
+	const json_t *r;
+	size_t i;
+
+	json_array_foreach((json_t *)records, i, r) {
+		const char *kind = json_str(r, "kind"), *phase = json_str(r, "phase");
+
+		if (kind && strcmp(kind, "step") == 0 && phase && strcmp(phase, "end") == 0 && json_int(r, "step", 0) == step)
+			return json_str(r, "outcome");
+	}
+	return "none";
+}
+
+static inline const json_t *find_kind(const json_t *records, const char *kind, const char *part)
+{
+	const json_t *r;
+	size_t i;
+
+	json_array_foreach((json_t *)records, i, r) {
+		char *text = json_dumps(r, 0);
+		bool hit = json_str(r, "kind") && strcmp(json_str(r, "kind"), kind) == 0 && (!part || strstr(text, part));
+
+		free(text);
+		if (hit)
+			return r;
+	}
+	return NULL;
+}
+
+#define CONNECT "{'n':1,'do':'connect','line':5,'pairs':['p']}"
+
+#endif
