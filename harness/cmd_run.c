@@ -13,6 +13,7 @@
 #include "executor_lane.h"
 #include "json.h"
 #include "log.h"
+#include "pause.h"
 #include "run.h"
 #include "shell_word.h"
 #include "units.h"
@@ -38,6 +39,8 @@ enum key {
 	KEY_REQUIRE,
 	KEY_FAIL_FAST,
 	KEY_UNTIL_FAIL,
+	KEY_PAUSE_AT,
+	KEY_PAUSE_MAX,
 	KEY_OUT,
 	KEY_LAUNCH,
 	KEY_ANY_LINK,
@@ -86,6 +89,14 @@ static const struct argp_option options[] = {
 	{ "out", KEY_OUT, "DIR", 0, "where run folders are made (default: runs)", 3 },
 	{ "cold", KEY_COLD, NULL, 0, "boot the guest, whether a saved one is there or not", 3 },
 	{ "keep", KEY_KEEP, NULL, 0, "leave the lab up after a failure and tell how to enter it", 3 },
+	{ "pause-at", KEY_PAUSE_AT, "STEP", 0,
+	  "stop the one case before this step and tell how to look at it; Enter (a line on standard input) lets it go on. STEP is "
+	  "its "
+	  "number, its name (`as`), FILE:LINE as failures name it, or what it does. The case's deadlines do not count the time, "
+	  "but timers "
+	  "of the protocol run on in the kernel: what fails after that is inconclusive",
+	  3 },
+	{ "pause-max", KEY_PAUSE_MAX, "TIME", 0, "it goes on by itself after so long (default: 10min)", 3 },
 	{ "quiet", 'q', NULL, 0, "no progress, only the report", 3 },
 	{ "verbose", 'v', NULL, 0, "tell more while it works", 3 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
@@ -162,7 +173,7 @@ static void parse_shard(struct argp_state *state, struct run_options *o, const c
 }
 
 /* As scenarios have it, and minutes. */
-static uint64_t run_time(struct argp_state *state, const char *text)
+static uint64_t run_time(struct argp_state *state, const char *option, const char *text)
 {
 	size_t digits = strspn(text, "0123456789");
 	uint64_t ns = 0;
@@ -172,7 +183,7 @@ static uint64_t run_time(struct argp_state *state, const char *text)
 	else if (units_parse_duration(text, &ns))
 		ns = 0;
 	if (!ns)
-		argp_error(state, "--deadline: '%s' is no time like 90s or 10min", text);
+		argp_error(state, "%s: '%s' is no time like 90s or 10min", option, text);
 	return ns;
 }
 
@@ -264,7 +275,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		in->failed_run = arg;
 		break;
 	case KEY_DEADLINE:
-		o->deadline_ns = run_time(state, arg);
+		o->deadline_ns = run_time(state, "--deadline", arg);
+		break;
+	case KEY_PAUSE_AT:
+		o->pause_at = arg;
+		break;
+	case KEY_PAUSE_MAX:
+		o->pause_max_ns = run_time(state, "--pause-max", arg);
 		break;
 	case KEY_UNTIL_FAIL:
 		in->until_fail = true;
@@ -379,7 +396,9 @@ int cmd_run(int argc, char **argv)
 		       "below "
 		       "runs/.",
 	};
-	struct input in = { .o = { .lab = "auto", .accel = "auto", .out = "runs", .provider = "rxe" } };
+	struct input in = {
+		.o = { .lab = "auto", .accel = "auto", .out = "runs", .provider = "rxe", .pause_max_ns = PAUSE_MAX_NS }
+	};
 	const char *launch = NULL;
 	int status;
 

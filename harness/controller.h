@@ -9,6 +9,7 @@
 #ifndef QD_CONTROLLER_H
 #define QD_CONTROLLER_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <systemd/sd-event.h>
@@ -27,6 +28,9 @@ struct controller_options {
 	bool keep;                     /* leave the state of a failed case up: no release, no lab undo */
 	/* Progress: called when a step begins. May be NULL. */
 	void (*on_step)(void *user, const char *case_id, int step, const char *what);
+	/* A case stops before a step, or goes on (pause.h); and whether it is to go on. Called together, or NULL both. */
+	void (*on_pause)(void *user, const json_t *where);
+	bool (*resumed)(void *user);
 	void *user;
 };
 

@@ -150,6 +150,7 @@ struct case_run {
 	unsigned iterations;   /* of all repeats so far: tells the messages of one from those of another */
 	unsigned attempt;      /* of the recovery that runs */
 	bool over;             /* the budget is spent */
+	bool paused;           /* it has been */
 	bool in_due;           /* a timed action runs: no second one inside */
 	bool broken;           /* an expecting step of this iteration did not hold */
 	struct {
@@ -168,6 +169,9 @@ void case_record(struct case_run *r, const char *src, json_t *rec);
 /* A note from a callback: becomes a record at the next drain. rec is stolen. */
 void case_note(struct case_run *r, const char *src, const char *clk, json_t *rec);
 __attribute__((format(printf, 3, 4))) void case_lost(struct case_run *r, unsigned count, const char *fmt, ...);
+
+/* Stops before this step, where the plan has it so (controller_pause.c). */
+void case_pause(struct case_run *r, const json_t *step);
 
 /* ---- the wire (controller_wire.c) ---- */
 
@@ -194,6 +198,8 @@ void wire_note_end(struct case_run *r);
 int wire_kill(struct case_run *r, char *ret_status, size_t size, struct error *e);
 /* The same, stopped (*ret_pid: which process) or let go on. While it is stopped, nobody asks it anything. */
 int wire_stop(struct case_run *r, bool stop, pid_t *ret_pid, struct error *e);
+/* Its process; 0 without one. */
+pid_t wire_pid(const struct case_run *r);
 bool wire_is_stopped(const struct case_run *r);
 /* Another one in the place of one that was killed, told of all connections of the case. */
 int wire_restart(struct case_run *r, struct error *e);

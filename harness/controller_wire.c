@@ -524,6 +524,11 @@ bool wire_is_stopped(const struct case_run *r)
 	return r->c->wire && r->c->wire->stopped;
 }
 
+pid_t wire_pid(const struct case_run *r)
+{
+	return r->c->wire && r->lane == &r->c->wired ? r->c->wire->proc.pid : 0;
+}
+
 int wire_restart(struct case_run *r, struct error *e)
 {
 	if (r->c->wire && !r->c->wire->ended)

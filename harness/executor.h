@@ -64,7 +64,8 @@ struct executor_options {
 	bool wire;                    /* some of them have the wire between their devices */
 	bool any_link;                /* --allow-any-link; a guest has no link that anybody is reached by */
 	bool keep, verbose;
-	bool cold; /* --cold: no saved guest, neither made nor used */
+	bool pause; /* some case may stop: there is to be a shell where it runs */
+	bool cold;  /* --cold: no saved guest, neither made nor used */
 	/* Becomes true when the run is to end now (SIGINT, SIGTERM come through the loop, so a wait in it wakes up): ask it in
 	 * every done() that waits for long, put everything back, return -EINTR. May be NULL. */
 	const bool *stop;
@@ -72,6 +73,9 @@ struct executor_options {
 	void (*on_environment)(void *user, const json_t *env);
 	void (*on_start)(void *user, size_t index);
 	void (*on_step)(void *user, size_t index, int step, const char *what);
+	/* A case has stopped, or goes on (pause.h), as the controller in it says: {"state":"paused"|"resumed",…}. May be NULL. */
+	void (*on_pause)(void *user, size_t index, const json_t *where);
+	bool *go_on; /* becomes true when one that stands is to go on; set back when it has been told. May be NULL */
 	/* A lane is free: its number in the queue, and whether it wants a boot that has run nothing. */
 	enum executor_next (*next)(void *user, size_t *ret_index, bool *ret_fresh);
 	/* The case has ended: its observations are complete (a crash or hang is in them as klog / lost / dump records), or it is to
@@ -92,10 +96,13 @@ extern const struct executor_ops executor_guest;
 /* `qpdrill-inner RUNDIR CHANNEL`: the inner controller's side, a program of its own because it starts cold in every boot. What it
  * is to know lies in RUNDIR/inner.json ({"boot","lanes","wire","launch","rdma_core","keep","verbose"}). Lines on the channel;
  * `lane` is absent for lane 0: outer -> inner  {"case":"ID","dir":"cases/ID","lane":1}   run it there (dir is below RUNDIR)
+ * {"lane":1,"resume":true}   goes on, where it has stopped
  * {"bye":true}   leave, power off
  *                   {"spawn":N} {"memory":true}      measure (qpdrill bench)
  *   inner -> outer  {"ready":{environment}}    {"error":"…"}: not ready, and never will be     {"bye":true}
- *                   {"lane":1,"case":"ID","state":"start"}  {"lane":1,"case":"ID","state":"step","step":3,"what":"expect"}, now and then
+ *                   {"lane":1,"case":"ID","state":"start"}  {"lane":1,"case":"ID","state":"step","step":3,"what":"expect"}, now and
+ * then
+ *                   {"lane":1,"case":"ID","state":"paused","step":3,…} and "resumed" (controller_pause.c)
  *                   {"lane":1,"case":"ID","state":"done","dur_ns":…,"marked":BOOL,"stuck":BOOL,"own":N,"other":N,"complaint":"…",
  *                   "error":"…"}: marked when the kernel has complained (WARN, BUG, Oops) since it came up, so that what follows
  * wants a fresh boot; stuck when nothing more can run in this lane (controller.h), which wants a fresh boot as well; how many

@@ -138,7 +138,7 @@ static int start_guest(struct outer *x, struct error *e)
 	static const struct line_ops ops = { .on_json = on_json, .on_text = on_text, .on_end = on_end };
 	const struct guest_port port = { .name = "channel", .fd = -1 };
 	const char *const argv[] = { x->inner, x->run_dir, NULL };
-	const struct guest_boot what = { .argv = argv, .channel = port.name, .shell = x->o->keep, .early = true };
+	const struct guest_boot what = { .argv = argv, .channel = port.name, .shell = x->o->keep || x->o->pause, .early = true };
 	char boot_file[32];
 	int rc;
 
@@ -148,7 +148,7 @@ static int start_guest(struct outer *x, struct error *e)
 	rc = write_inner_options(x, e);
 	if (rc == 0)
 		rc = guest_write_boot(x->run_dir, boot_file, &x->kernel, NULL, &what, e);
-	if (rc == 0 && x->o->keep)
+	if (rc == 0 && (x->o->keep || x->o->pause))
 		rc = guest_shell_listen(x->run_dir, &x->shell_fd, e);
 	if (rc < 0)
 		return rc;
@@ -311,6 +311,16 @@ static int start_case(void *user, unsigned lane, size_t i, struct error *e)
 	return rc == -ENOMEM ? error_set(e, rc, "out of memory") : 0;
 }
 
+static int resume(void *user, unsigned lane)
+{
+	struct outer *x = user;
+	json_t *request = json_pack("{s:b,s:i}", "resume", true, "lane", (int)lane);
+	int rc = line_send(x->line, request);
+
+	json_decref(request);
+	return rc;
+}
+
 static void gone_text(void *user, char *buf, size_t size)
 {
 	struct outer *x = user;
@@ -387,6 +397,7 @@ static int boot(void *user, struct error *e)
 static const struct pool_ops pool_ops = {
 	.boot = boot,
 	.start = start_case,
+	.resume = resume,
 	.lost = case_lost,
 	.gone_text = gone_text,
 	.keep_up = keep_up,

@@ -37,6 +37,7 @@ struct child {
 	unsigned long taint;
 	json_t *todo; /* requests in the order they came */
 	bool ended;
+	bool resume;              /* a case that has stopped is to go on */
 	sd_event_source *telling; /* of the step that runs then */
 	int step;
 	char case_id[512], doing[32];
@@ -81,6 +82,21 @@ static void on_step(void *user, const char *case_id, int step, const char *what)
 		loop_timer(c->loop, now_ns() + STEP_TOLD_NS, on_told, c, &c->telling);
 }
 
+static void on_pause(void *user, const json_t *where)
+{
+	struct child *c = user;
+
+	c->resume = false;
+	tell(c, json_incref((json_t *)where));
+}
+
+static bool resumed(void *user)
+{
+	const struct child *c = user;
+
+	return c->resume || c->ended;
+}
+
 static void load_profile(struct child *c, const char *case_dir)
 {
 	char path[PATH_MAX];
@@ -112,6 +128,8 @@ static int make_controller(struct child *c, const char *case_dir, struct error *
 		.any_link = c->what->o->any_link,
 		.keep = c->what->o->keep,
 		.on_step = on_step,
+		.on_pause = on_pause,
+		.resumed = resumed,
 		.user = c,
 	};
 
@@ -224,7 +242,10 @@ static void on_json(void *user, json_t *value)
 {
 	struct child *c = user;
 
-	json_array_append(c->todo, value);
+	if (json_bool(value, "resume", false))
+		c->resume = true;
+	else
+		json_array_append(c->todo, value);
 }
 
 static void on_text(void *user, const char *text)

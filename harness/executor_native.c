@@ -60,6 +60,16 @@ static int start_case(void *user, unsigned lane, size_t i, struct error *e)
 	return rc < 0 ? error_set(e, rc, "lane %u takes no case: %s", lane, strerror(-rc)) : 0;
 }
 
+static int resume(void *user, unsigned lane)
+{
+	struct native *x = user;
+	json_t *request = json_pack("{s:b}", "resume", true);
+	int rc = lanes_ask(x->lanes, lane, request);
+
+	json_decref(request);
+	return rc;
+}
+
 static int case_lost(void *user, size_t i, bool whole, const char *why, struct error *e)
 {
 	const struct native *x = user;
@@ -86,6 +96,7 @@ static void keep_up(void *user, size_t i)
 
 static const struct pool_ops pool_ops = {
 	.start = start_case,
+	.resume = resume,
 	.lost = case_lost,
 	.gone_text = gone_text,
 	.keep_up = keep_up,

@@ -34,6 +34,10 @@ void pool_on_message(struct pool *p, unsigned lane, const json_t *message)
 	if (strcmp(state, "step") == 0) {
 		if (p->o->on_step)
 			p->o->on_step(p->o->user, l->index, (int)json_int(message, "step", 0), json_str(message, "what") ?: "");
+	} else if (strcmp(state, "paused") == 0 || strcmp(state, "resumed") == 0) {
+		l->paused = strcmp(state, "paused") == 0;
+		if (p->o->on_pause)
+			p->o->on_pause(p->o->user, l->index, message);
 	} else if (strcmp(state, "done") == 0) {
 		l->ended = true;
 		l->marked = json_bool(message, "marked", false);
@@ -234,11 +238,27 @@ static struct pool_lane *ended_lane(struct pool *p)
 	return NULL;
 }
 
+static bool goes_on(const struct pool *p)
+{
+	return p->o->go_on && *p->o->go_on;
+}
+
 static bool something_came(void *user)
 {
 	struct pool *p = user;
 
-	return stopped(p) || p->gone || ended_lane(p);
+	return stopped(p) || p->gone || goes_on(p) || ended_lane(p);
+}
+
+/* The word to go on is for all that stand. */
+static void let_go_on(struct pool *p)
+{
+	if (!goes_on(p))
+		return;
+	for (unsigned i = 0; i < p->n; i++)
+		if (p->lane[i].busy && p->lane[i].paused && p->ops->resume(p->user, i) < 0)
+			log_warn("%s: cannot be told to go on", id_of(p, &p->lane[i]));
+	*p->o->go_on = false;
 }
 
 static int wait_for_news(struct pool *p)
@@ -266,6 +286,7 @@ int pool_run(struct pool *p, struct error *e)
 		rc = wait_for_news(p);
 		if (rc < 0)
 			rc = error_set(e, rc, "event loop: %s", strerror(-rc));
+		let_go_on(p);
 		if (p->gone)
 			note_gone(p);
 		note_late(p);

@@ -24,6 +24,8 @@ struct pool_ops {
 	/* Ends the boot there may be, makes one and sets the pool's `boot` and `gone`. NULL: there is one only, and it is up. */
 	int (*boot)(void *user, struct error *e);
 	int (*start)(void *user, unsigned lane, size_t index, struct error *e);
+	/* A case that has stopped is to go on. */
+	int (*resume)(void *user, unsigned lane);
 	/* The case will never be done; writes that down in its folder. whole: all of the boot is gone, not only the lane. */
 	int (*lost)(void *user, size_t index, bool whole, const char *why, struct error *e);
 	/* What became of the boot, for people; called when it is gone. */
@@ -34,7 +36,8 @@ struct pool_ops {
 
 struct pool_lane {
 	bool busy, ended, silent;
-	bool whole;  /* silent because all of the boot is gone */
+	bool whole; /* silent because all of the boot is gone */
+	bool paused;
 	bool aside;  /* gets no more cases in this boot */
 	bool beside; /* another case ran while this one did */
 	size_t index;

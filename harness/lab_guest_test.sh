@@ -233,6 +233,17 @@ killed_native_controller_is_cleaned_up_after() {
 	verdict "clean leaves nothing of native runs killed at $points random points, and says what it undid" $? "seed $seed"
 }
 
+# A line on standard input is the word to go on, also one that was there before.
+case_stops_before_a_step() {
+	echo | "$qpdrill" run "${scenario[@]}" --lab guest --pause-at expect --out "$work/paused" >"$work/out" 2>"$work/err" &&
+		grep -qE 'plain: stopped before step 3 \(expect\), .*plain\.yaml:8, lane 0' "$work/err" &&
+		grep -qE 'p\.b +QPN 0x[0-9a-f]+, RTS +agent b: pid [0-9]+, device qd0b-[0-9a-f]+ on qd0b-' "$work/err" &&
+		grep -qF "guest shell --run $work/paused/" "$work/err" && grep -q 'plain: goes on after' "$work/err"
+	verdict 'a case stops before a step, tells where it is, and goes on' $?
+	grep -qE '^pass .*; stood still for .* before step 3' "$work/out"
+	verdict 'and its verdict says that it did' $?
+}
+
 # Somebody who is not root, without network, with a filled cache.
 ordinary_user_without_network() {
 	local name='an ordinary user without network runs lab guest' cache
@@ -254,5 +265,5 @@ ordinary_user_without_network() {
 [ $# -gt 0 ] || set -- run_tells_output_and_status host_is_read_only dead_guest_is_told hung_guest_is_asked_what_it_does \
 	crash_is_the_finding_of_its_case lanes_tell_whose_doing_it_was killed_controller_leaves_nothing \
 	killed_guest_is_an_error_of_nobody_else killed_native_controller_is_cleaned_up_after \
-	ordinary_user_without_network
+	case_stops_before_a_step ordinary_user_without_network
 run_tests "$@"

@@ -16,6 +16,7 @@
 #include "durations.h"
 #include "json.h"
 #include "log.h"
+#include "pause.h"
 #include "schedule.h"
 #include "units.h"
 
@@ -37,7 +38,8 @@ struct run {
 	char kernel[128];
 	unsigned device_looks;
 	unsigned counts[NUM_VERDICTS];
-	bool stop;
+	bool stop, go_on;
+	struct run_pause pause;
 	bool too_late; /* stopped by --deadline */
 	unsigned signals;
 	bool stopped_early;  /* --fail-fast, or --keep after a failure */
@@ -82,7 +84,7 @@ static void settle(struct run *r, struct run_case *c, const json_t *verdict, con
 		r->stopped_early |= r->o->fail_fast;
 	}
 	c->judged = true;
-	if (end->boot)
+	if (end->boot && !pause_max_ns(c->plan))
 		durations_note(r->durations, c->id, end->dur_ns);
 	c->result = json_pack("{s:s,s:s,s:s,s:s,s:I,s:i,s:i}", "case", c->id, "verdict", verdict_names[verdict_of(verdict)],
 			      "headline", text_or(verdict, "headline", ""), "seen", text_or(verdict, "seen", ""), "duration_ns",
@@ -171,6 +173,16 @@ static void on_step(void *user, size_t index, int step, const char *what)
 	progress_step(&r->progress, r->entries[index].id, step, what);
 }
 
+static void on_pause(void *user, size_t index, const json_t *where)
+{
+	struct run *r = user;
+	char look[4300];
+
+	progress_clear(&r->progress);
+	snprintf(look, sizeof(look), "%s guest shell --run %s", program_invocation_name, r->folder.dir);
+	run_pause_told(&r->pause, r->cases.cases[r->entry_case[index]].plan, where, r->executor == &executor_guest ? look : NULL);
+}
+
 static enum executor_next next(void *user, size_t *ret_index, bool *ret_fresh)
 {
 	static const enum executor_next answers[] = {
@@ -202,7 +214,9 @@ static int queue_add(struct run *r, size_t i, struct error *e)
 	r->queue.cases = r->entries;
 	if (!entries || !entry_case || asprintf(&dir, "%s/%s", r->folder.dir, c->dir) < 0)
 		return error_set(e, -ENOMEM, "out of memory");
-	entries[r->queue.n] = (struct executor_case){ .id = c->id, .dir = dir, .budget_ns = json_u64(c->plan, "budget_ns", 0) };
+	entries[r->queue.n] = (struct executor_case){ .id = c->id,
+						      .dir = dir,
+						      .budget_ns = json_u64(c->plan, "budget_ns", 0) + pause_max_ns(c->plan) };
 	entry_case[r->queue.n++] = i;
 	return schedule_add(r->schedule, durations_expect(r->durations, c->id, json_u64(c->plan, "budget_ns", 0)),
 			    json_bool(c->plan, "exclusive", false))
@@ -232,6 +246,9 @@ static int follow(struct run *r, size_t pass, const json_t *packets, struct erro
 	struct plan_options plan = { .seed = r->o->seed, .set = r->o->set };
 	size_t before = r->cases.n, selected;
 	int rc = run_cases_follow(&r->cases, pass, packets, &plan, e);
+
+	if (!rc && run_cases_pause(r->o, &r->cases, e))
+		rc = -EINVAL;
 
 	selected = r->cases.n - before;
 	for (size_t i = before; !rc && i < r->cases.n; i++) {
@@ -453,6 +470,9 @@ static int execute(struct run *r, struct error *e)
 		.on_environment = on_environment,
 		.on_start = on_start,
 		.on_step = on_step,
+		.on_pause = on_pause,
+		.go_on = &r->go_on,
+		.pause = o->pause_at != NULL,
 		.on_done = on_done,
 		.user = r,
 	};
@@ -462,7 +482,9 @@ static int execute(struct run *r, struct error *e)
 		return rc;
 	x.self = self;
 	progress_note(&r->progress, "lab %s: %zu case%s to run", r->executor->name, r->queue.n, r->queue.n == 1 ? "" : "s");
+	r->pause = (struct run_pause){ .loop = r->loop, .go_on = &r->go_on };
 	rc = r->executor->run(r->loop, &r->queue, &x, e);
+	run_pause_end(&r->pause);
 	free(self);
 	return rc;
 }

@@ -18,6 +18,8 @@
 #include "scenario.h"
 #include "verdict.h"
 
+struct run_options;
+
 /* ---- the list of cases (run_cases.c) ---- */
 
 #define RUN_LEFT_OUT "soak" /* the tag of cases that run only when they are asked for */
@@ -64,6 +66,8 @@ void run_cases_shard(struct run_cases *list, unsigned shard, unsigned shards);
 bool run_in_shard(const char *case_id, unsigned shard, unsigned shards);
 /* Each case n times, ~r1 ~r2 ... */
 int run_cases_repeat(struct run_cases *list, unsigned n);
+/* The one case stops before that step. 0 or an exit status with e filled. Of a first pass it is said to what follows from it. */
+int run_cases_pause(const struct run_options *o, struct run_cases *list, struct error *e);
 int run_cases_plan(struct run_cases *list, const struct plan_options *o, struct error *e);
 /* The sum of what the cases that will run may take, one after the other. */
 uint64_t run_cases_budget(const struct run_cases *list);
@@ -178,7 +182,9 @@ struct run_options {
 	unsigned lanes;         /* 0: as many as suit this machine */
 	unsigned shard, shards; /* part of so many; 0: all */
 	uint64_t deadline_ns;   /* of the whole run; 0: none */
-	bool any_link;          /* link faults also where somebody is reached by (link_guard.h) */
+	const char *pause_at;   /* a step of the one case that there is (pause.h), or NULL */
+	uint64_t pause_max_ns;
+	bool any_link; /* link faults also where somebody is reached by (link_guard.h) */
 	bool strict, keep, cold, fail_fast, quiet, verbose, colour;
 	const json_t *command;      /* array: how it was called */
 	const char *program;        /* how it was called */

@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "diag.h"
 #include "json.h"
+#include "pause.h"
 
 /* FNV-1a: the same on every machine, so that the parts of a split fit together. */
 static uint64_t hash_of(const char *text)
@@ -44,6 +45,34 @@ static int nothing(const struct run_options *o, size_t loaded, size_t selected, 
 	return EXIT_ERROR;
 }
 
+/* A first pass that is there only for what follows from it runs as ever. */
+static bool stops(const struct run_cases *list, const struct run_case *c)
+{
+	return !c->source->first_pass || (run_case_selected(list, c) && !run_follow_possible(list, c->source));
+}
+
+int run_cases_pause(const struct run_options *o, struct run_cases *list, struct error *e)
+{
+	unsigned n = 0;
+
+	if (!o->pause_at)
+		return 0;
+	for (size_t i = 0; i < list->n; i++) {
+		struct run_case *c = &list->cases[i];
+
+		if (!stops(list, c) || json_object_get(c->plan, "pause"))
+			continue;
+		if (n++) {
+			error_set(e, -EINVAL, "--pause-at looks at one case, and there are %zu: --select chooses it by its name",
+				  list->n);
+			return EXIT_USAGE;
+		}
+		if (pause_plan(c->plan, o->pause_at, o->pause_max_ns, e))
+			return EXIT_USAGE;
+	}
+	return 0;
+}
+
 int run_load(const struct run_options *o, struct run_cases *ret, size_t *ret_left_out, struct error *e)
 {
 	struct plan_options plan = { .seed = o->seed, .set = o->set };
@@ -68,7 +97,9 @@ int run_load(const struct run_options *o, struct run_cases *ret, size_t *ret_lef
 		return EXIT_ERROR;
 	}
 	*ret_left_out = left_out;
-	return run_cases_plan(ret, &plan, e) ? EXIT_USAGE : 0;
+	if (run_cases_plan(ret, &plan, e))
+		return EXIT_USAGE;
+	return run_cases_pause(o, ret, e);
 }
 
 /* A glob that matches this id alone, without the ~rN of a repetition. */

@@ -129,6 +129,8 @@ void step_run(struct case_run *r, const json_t *step)
 	if (r->end_ns && now_ns() >= r->end_ns)
 		r->over = true;
 	case_drain(r);
+	if (!r->over)
+		case_pause(r, step);
 	r->step = (int)json_int(step, "n", 0);
 	recorder_step(r->rec, r->step, r->iter);
 	if (o->on_step)

@@ -419,6 +419,7 @@ static json_t *verdict_json(struct judge *j, json_t *packets)
 			v, "seen",
 			json_sprintf("%zu packet%s found", json_array_size(packets), json_array_size(packets) == 1 ? "" : "s"));
 	}
+	verdict_add_pauses(j, v);
 	return v;
 }
 
@@ -504,6 +505,7 @@ int verdict_judge(const json_t *plan, const json_t *records, bool torn, const st
 			checks[i].check(&j);
 	excuse_without_wire(&j);
 	verdict_excuse_late(&j);
+	verdict_excuse_paused(&j);
 	if (first_pass)
 		packets = verdict_found_packets(&j);
 	if (first_pass)

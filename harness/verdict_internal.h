@@ -76,6 +76,10 @@ const json_t *judge_missing_event(const struct judge *j, size_t qp, unsigned lif
 /* What was queried of a QP while it was connected, before a record; else what was planned. */
 const json_t *judge_attr_at(const struct judge *j, size_t qp, size_t rec);
 
+/* What failed after a pause (pause.h) is inconclusive; and a verdict says that there was one. */
+void verdict_excuse_paused(struct judge *j);
+void verdict_add_pauses(const struct judge *j, json_t *verdict);
+
 /* Replays the records: expectations judged at the end of their steps. */
 void verdict_replay(struct judge *j);
 
