@@ -3,9 +3,11 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../harness/json.h"
+#include "../harness/sha256.h"
 #include "html.h"
 #include "report_util.h"
 
@@ -160,21 +162,48 @@ static bool is_known(const char *key)
 	return false;
 }
 
-static void put_hashes(struct xml *x, const json_t *hashes)
+/* "sha256:...  FILE" lines. Caller frees. */
+static char *hash_lines(const json_t *hashes)
 {
 	const char *file;
 	json_t *hash;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
 
+	if (!out)
+		return NULL;
+	json_object_foreach((json_t *)hashes, file, hash)
+		fprintf(out, "%s  %s\n", json_is_string(hash) ? json_string_value(hash) : "?", file);
+	return fclose(out) == 0 ? text : (free(text), NULL);
+}
+
+/* Each profile by its own hash, and one over all that is listed below: what is printed has the list folded. */
+static void put_hash_facts(struct xml *x, const json_t *hashes, const char *lines)
+{
+	const char *file;
+	json_t *hash;
+	char hex[SHA256_HEX];
+
+	json_object_foreach((json_t *)hashes, file, hash)
+		if (strstr(file, "profiles/"))
+			put_words(x, "profile", "%s %s", file, json_is_string(hash) ? json_string_value(hash) : "?");
+	if (json_object_size(hashes))
+		put_words(x, "files", "%zu, scenarios and profile; sha256 of the list of their hashes: %s",
+			  json_object_size(hashes), sha256_hex(lines, strlen(lines), hex));
+	else
+		put_fact(x, "files", NULL);
+}
+
+static void put_hashes(struct xml *x, const json_t *hashes, const char *lines)
+{
 	if (!json_object_size(hashes))
 		return;
 	xml_start(x, "details");
 	xml_start(x, "summary");
 	xml_textf(x, "hashes of the %zu files that it was made from: scenarios and profile", json_object_size(hashes));
 	xml_end(x);
-	xml_start(x, "pre");
-	json_object_foreach((json_t *)hashes, file, hash)
-		xml_textf(x, "%s  %s\n", json_is_string(hash) ? json_string_value(hash) : "?", file);
-	xml_end(x);
+	xml_element(x, "pre", NULL, lines);
 	xml_end(x);
 }
 
@@ -185,6 +214,8 @@ static bool is_told(const char *key, const json_t *value)
 
 void html_environment(struct xml *x, const struct report_run *run)
 {
+	const json_t *hashes = json_object_get(run->run, "hashes");
+	char *lines = hash_lines(hashes);
 	const char *key;
 	json_t *value;
 
@@ -198,9 +229,11 @@ void html_environment(struct xml *x, const struct report_run *run)
 			put_fact(x, key, value);
 	put_fact(x, "exit status", json_object_get(run->run, "exit"));
 	put_devices(x, json_object_get(run->run, "devices"));
+	put_hash_facts(x, hashes, lines ? lines : "");
 	xml_end(x);
 	xml_end(x);
-	put_hashes(x, json_object_get(run->run, "hashes"));
+	put_hashes(x, hashes, lines ? lines : "");
+	free(lines);
 }
 
 static void put_case_link(struct xml *x, const json_t *entry)
