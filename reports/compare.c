@@ -20,11 +20,12 @@ struct comparison {
 	unsigned counts[NUM_CHANGES];
 };
 
-/* What belongs to one run alone, and what is told in another place. */
+/* What belongs to one run alone, what is told in another place, and how a lab calls its devices and links. */
 static bool is_own(const char *key)
 {
-	static const char *const own[] = { "cases",  "command", "ended", "exit", "hashes",  "id",      "paths",
-					   "repeat", "schema",  "seed",  "set",  "started", "troubles" };
+	static const char *const own[] = { "device",  "netdev", "gid",  "guid",    "gid_index", "lid",   "cases",
+					   "command", "ended",  "exit", "hashes",  "id",        "paths", "repeat",
+					   "schema",  "seed",   "set",  "started", "troubles" };
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
 		if (!strcmp(own[i], key))
@@ -45,10 +46,33 @@ static json_t *text_of(const json_t *value)
 	return text;
 }
 
+static void differ(json_t *list, const char *what, const json_t *older, const json_t *newer);
+
+/* Each part by itself: "devices.a.fw". What only one of them tells is no difference. */
+static void differ_inside(json_t *list, const char *what, const json_t *older, const json_t *newer)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)older, key, value) {
+		char name[256];
+
+		snprintf(name, sizeof(name), "%.180s.%.60s", what, key);
+		if (!is_own(key) && json_object_get(newer, key))
+			differ(list, name, value, json_object_get(newer, key));
+	}
+}
+
 static void differ(json_t *list, const char *what, const json_t *older, const json_t *newer)
 {
-	json_t *a = text_of(older), *b = text_of(newer);
+	json_t *a, *b;
 
+	if (json_is_object(older) && json_is_object(newer)) {
+		differ_inside(list, what, older, newer);
+		return;
+	}
+	a = text_of(older);
+	b = text_of(newer);
 	if (json_equal(a, b) || (!older && !*json_string_value(b)) || (!newer && !*json_string_value(a))) {
 		json_decref(a);
 		json_decref(b);
