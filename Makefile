@@ -239,6 +239,7 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/qpdrill/harness $(SHARE)/doc/qpdrill
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 harness/setup.sh harness/fetch_kernel.sh harness/kernels.sh $(SHARE)/qpdrill/harness/
+	install -m 644 harness/packages.txt $(SHARE)/qpdrill/harness/
 	cd scenarios && find . -type f \( -name '*.yaml' -o -name '*.md' \) -exec install -D -m 644 {} $(abspath $(SHARE))/qpdrill/scenarios/{} \;
 	install -m 644 $(wildcard README.md LICENSE harness/formats.md) $(SHARE)/doc/qpdrill/
 	install -d $(SHARE)/man/man1 $(SHARE)/man/man5

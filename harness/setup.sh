@@ -5,32 +5,10 @@
 # usage: setup.sh [PACKAGE...]: these besides, for what only some want (perftest: `make bench`)
 set -u -o pipefail
 
-# package | what it is for
-packages='
-build-essential|compiler and make
-pkg-config|finds the libraries
-libibverbs-dev|the verbs that the drill drives
-librdmacm-dev|connections by rdma_cm
-ibverbs-providers|the user-space driver of soft-RoCE devices
-iproute2|ip, tc and rdma: links, link faults and RDMA devices
-libfyaml-dev|reads scenario files
-libjansson-dev|JSON: plans, records, verdicts
-libxml2-dev|writes JUnit reports
-libxml2-utils|xmllint: checks the JUnit reports in the tests
-tidy|checks the page of a report in the tests
-libsystemd-dev|the event loop
-uthash-dev|hashes and lists
-libcunit1-dev|unit tests
-libdeflate-dev|checksums: the ICRC of packets
-qemu-system-x86|boots the guest
-cpio|packs the guest'\''s first file system
-kmod|finds the kernel modules that the guest needs
-binutils|tells whether a kernel image can be booted directly
-xz-utils|unpacks the kernel
-zstd|unpacks newer kernels
-valgrind|counts instructions: the short benchmark of the tests
-'
-
+list=$(dirname "${BASH_SOURCE[0]}")/packages.txt
+# package|what it is for
+packages=$(awk -F'|' '!/^#/ && NF == 4 && $3 != "optional" { print $1 "|" $4 }' "$list")$'\n'
+[ -n "${packages//$'\n'/}" ] || { echo "setup: $list, the list of packages, cannot be read" >&2; exit 1; }
 for extra; do packages+="$extra|asked for"$'\n'; done
 
 say() { printf 'setup: %s\n' "$*" >&2; }
