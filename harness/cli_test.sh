@@ -37,6 +37,8 @@ rows="
 2|No such file|report $work/absent
 2|no run folder|report $work/empty
 2|neither a case folder nor a run folder|judge $work/empty
+0|-|doctor --json
+2|Too many arguments|doctor now
 1|-|compare $compared/old $compared/new
 0|-|compare $compared/old $compared/old --json
 2|which two run folders|compare $compared/old

@@ -33,6 +33,7 @@ int cmd_check(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_coverage(int argc, char **argv);
 int cmd_clean(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_guest(int argc, char **argv);
 int cmd_judge(int argc, char **argv);

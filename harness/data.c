@@ -109,7 +109,7 @@ static int make_folders(char *path)
 	}
 }
 
-int data_cache(char **ret, struct error *e)
+int data_cache_place(char **ret, struct error *e)
 {
 	const char *own = getenv("QPDRILL_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	char *path = NULL;
@@ -125,7 +125,18 @@ int data_cache(char **ret, struct error *e)
 		return error_set(e, -ENOENT, "no place for the cache: QPDRILL_CACHE, XDG_CACHE_HOME and HOME are all unset");
 	if (n < 0)
 		return error_set(e, -ENOMEM, "out of memory");
-	int rc = make_folders(path);
+	*ret = path;
+	return 0;
+}
+
+int data_cache(char **ret, struct error *e)
+{
+	char *path = NULL;
+	int rc = data_cache_place(&path, e);
+
+	if (rc || !path)
+		return rc;
+	rc = make_folders(path);
 	if (rc == 0 && access(path, R_OK | X_OK) < 0)
 		rc = -errno;
 	if (rc < 0) {

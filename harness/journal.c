@@ -32,6 +32,10 @@ struct journal {
 	int open_entries;
 };
 
+struct place {
+	const char *base, *sub;
+};
+
 static int make_folder(char *path)
 {
 	for (char *p = path + 1;; p++) {
@@ -48,20 +52,26 @@ static int make_folder(char *path)
 	}
 }
 
-static int state_dir(char **ret, struct error *e)
+#define PLACES 4
+
+/* Where journals may be, the first choice first. base: NULL where the environment has none. */
+static void state_places(struct place places[PLACES])
 {
 	const char *own = getenv("QPDRILL_STATE"), *runtime = getenv("XDG_RUNTIME_DIR"), *home = getenv("HOME");
-	const struct {
-		const char *base, *sub;
-	} places[] = {
-		{ own && own[0] ? own : NULL, "" },
-		{ geteuid() == 0 ? "/run" : NULL, "/qpdrill" },
-		{ runtime && runtime[0] ? runtime : NULL, "/qpdrill" },
-		{ home && home[0] ? home : NULL, "/.cache/qpdrill/state" },
-	};
+
+	places[0] = (struct place){ own && own[0] ? own : NULL, "" };
+	places[1] = (struct place){ geteuid() == 0 ? "/run" : NULL, "/qpdrill" };
+	places[2] = (struct place){ runtime && runtime[0] ? runtime : NULL, "/qpdrill" };
+	places[3] = (struct place){ home && home[0] ? home : NULL, "/.cache/qpdrill/state" };
+}
+
+static int state_dir(char **ret, struct error *e)
+{
+	struct place places[PLACES];
 	int rc = -ENOENT;
 
-	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+	state_places(places);
+	for (size_t i = 0; i < PLACES; i++) {
 		char *path;
 
 		if (!places[i].base)
@@ -76,7 +86,7 @@ static int state_dir(char **ret, struct error *e)
 		error_set(e, rc, "%s cannot hold the journal of changes: %s; QPDRILL_STATE=FOLDER names another place", path,
 			  strerror(-rc));
 		free(path);
-		if (places[i].base == own)
+		if (i == 0)
 			return rc;
 	}
 	return rc == -ENOENT
@@ -438,4 +448,46 @@ int journal_clean(unsigned *ret_n, bool verbose, struct error *e)
 	if (ret_n)
 		*ret_n = undone;
 	return rc;
+}
+
+/* Whether it can be locked tells whether its controller is gone; one that begins just now waits for that moment. */
+static void look_at(const char *path, unsigned *alive, unsigned *left)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
+		++*alive;
+	else
+		++*left;
+	close(fd);
+}
+
+void journal_look(unsigned *ret_alive, unsigned *ret_left)
+{
+	struct place places[PLACES];
+
+	*ret_alive = *ret_left = 0;
+	state_places(places);
+	for (size_t i = 0; i < PLACES; i++) {
+		char dir[4096], path[4400];
+		struct dirent *entry;
+		DIR *d;
+
+		if (!places[i].base)
+			continue;
+		snprintf(dir, sizeof dir, "%s%s", places[i].base, places[i].sub);
+		d = opendir(dir);
+		while (d && (entry = readdir(d))) {
+			snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+			if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0)
+				look_at(path, ret_alive, ret_left);
+		}
+		if (d)
+			closedir(d);
+		/* Whoever names one has no other. */
+		if (i == 0)
+			return;
+	}
 }

@@ -28,4 +28,7 @@ void journal_close(struct journal *j);
 /* Undoes the journals of controllers that are gone. ret_n: how many changes were undone. */
 int journal_clean(unsigned *ret_n, bool verbose, struct error *e);
 
+/* How many journals there are of controllers that live, and of such that are gone. Changes nothing. */
+void journal_look(unsigned *ret_alive, unsigned *ret_left);
+
 #endif

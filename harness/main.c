@@ -30,6 +30,7 @@ const struct command command_table[] = {
 	{ "list", cmd_list, "list faults, actions, steps, scenarios, profiles, statuses, events, capabilities ..." },
 	{ "schema", cmd_schema, "print the JSON Schema of scenario files, for editors" },
 	{ "guest", cmd_guest, "a shell or a command in the guest that scenarios run in" },
+	{ "doctor", cmd_doctor, "what this machine can do, and what mends the rest" },
 	{ "clean", cmd_clean, "undo what a killed run left on this machine" },
 	{ "bench", cmd_bench, "measure what the harness costs: guests, agents, the suite, the wire" },
 	{ "man", cmd_man, "print a manual page: qpdrill.1, qpdrill-scenario.5" },
