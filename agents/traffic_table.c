@@ -73,17 +73,19 @@ static bool is_asked_for(const struct traffic *t)
  * are on record. */
 static void drop_old(struct agent *a, struct qp *qp)
 {
-	struct traffic *t, *next;
+	struct traffic *next;
 	unsigned kept = 0;
 
-	LL_FOREACH_SAFE2(qp->traffics, t, next, links.of_qp)
-	{
+	for (struct traffic *t = qp->traffics; t; t = next) {
 		uint16_t number = t->number;
 
+		next = t->links.of_qp;
 		if (is_asked_for(t) || kept++ < ENDED_KEPT)
 			continue;
+		/* NOLINTBEGIN(clang-analyzer-unix.Malloc): one that was freed is in neither list */
 		LL_DELETE2(qp->traffics, t, links.of_qp);
 		LL_DELETE2(a->traffics, t, links.all);
+		/* NOLINTEND(clang-analyzer-unix.Malloc) */
 		release_kept(t);
 		free(t->as);
 		free(t);

@@ -8,12 +8,14 @@
 #include "json.h"
 #include "resources.h"
 
+#define LOOKS_MAX (RESOURCES_LOOKS_MAX + 1)
+
 /* The looks of one repeat, in order. */
 struct looks {
 	const struct m_kept *first, *last;
 	size_t n;
-	int64_t rounds[RESOURCES_LOOKS_MAX + 1];
-	const json_t *held[RESOURCES_LOOKS_MAX + 1];
+	int64_t rounds[LOOKS_MAX];
+	const json_t *held[LOOKS_MAX];
 };
 
 static bool is_flat_repeat(const struct judge *j, size_t inst)
@@ -25,7 +27,7 @@ static struct looks looks_of(const struct judge *j, size_t inst)
 {
 	struct looks l = { .n = 0 };
 
-	for (size_t i = 0; i < j->m->kept.n && l.n < sizeof(l.held) / sizeof(*l.held); i++) {
+	for (size_t i = 0; i < j->m->kept.n && l.n < LOOKS_MAX; i++) {
 		const struct m_kept *k = &j->m->kept.v[i];
 
 		if (strcmp(k->kind, "resources") || k->inst != inst)
@@ -41,7 +43,7 @@ static struct looks looks_of(const struct judge *j, size_t inst)
 /* false: it is not known at each look. */
 static bool trend_of(const struct looks *l, const char *of, const char *what, struct resources_trend *ret)
 {
-	int64_t values[RESOURCES_LOOKS_MAX + 1];
+	int64_t values[LOOKS_MAX];
 
 	for (size_t i = 0; i < l->n; i++) {
 		const json_t *value = json_object_get(json_object_get(l->held[i], of), what);
