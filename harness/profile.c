@@ -54,6 +54,7 @@ static const char *const qkeys[] = { "wrong", "own", NULL };
 static const char *const wrong_keys[] = { "wrong", "old", NULL };
 static const char *const payloads[] = { "intact", "absent", "partial", "stale", NULL };
 static const char *const completion_events[] = { "comes", "none", NULL };
+static const char *const groups[] = { "all_nodes", "other", NULL };
 static const char *const notifies[] = { "asked", "unasked", "again", NULL };
 static const char *const links[] = { "direct", "wire", NULL };
 static const char *const arms[] = { "next", "solicited", NULL };
@@ -104,6 +105,7 @@ static const struct field when_fields[] = {
 	{ .key = "own", .kind = VALUE_NAMES, .names = &names_status },  /* the same of a request of its own */
 	{ .key = "receive", .kind = VALUE_ENUM, .values = receives },   /* beside the longest message of the peer */
 	{ .key = "peer_qkey", .kind = VALUE_ENUM, .values = qkeys },    /* of the peer's newest request */
+	{ .key = "group", .kind = VALUE_ENUM, .values = groups },       /* of IPv6, to which that request goes */
 	{ .key = "link", .kind = VALUE_ENUM, .values = links },         /* whether a process carries the packets from end to end */
 	{ .key = "arm", .kind = VALUE_ENUM, .values = arms },           /* what a completion event was asked for */
 	{ .key = "completion", .kind = VALUE_NAME, .names = &names_status }, /* the first one that the CQ held since */

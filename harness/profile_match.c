@@ -134,18 +134,34 @@ static bool receive_is_short(const struct model *m, const struct m_match *what, 
 	return is(when, "receive", longest + head > shortest ? "short" : "long");
 }
 
-/* The Q_Key that the peer's newest request was given. */
-static bool peer_qkey_is(const struct model *m, const struct m_match *what, const json_t *when)
+/* The step that posted the peer's newest request until then; NULL: none did. */
+static const json_t *newest_of_peer(const struct model *m, const struct m_match *what)
 {
 	size_t peer = peer_of(m, what->qp);
-	const char *qkey = NULL;
+	const json_t *step = NULL;
 
-	if (!json_str(when, "peer_qkey"))
-		return true;
 	for (size_t i = 0; i < m->posts.n; i++)
 		if (is_post_of(m, &m->posts.v[i], peer, true) && m->posts.v[i].rec <= what->rec)
-			qkey = json_str(m->insts.v[m->posts.v[i].inst].plan, "qkey");
-	return is(when, "peer_qkey", qkey);
+			step = m->insts.v[m->posts.v[i].inst].plan;
+	return step;
+}
+
+/* Which multicast group a request goes to; NULL: none. */
+static const char *group_of(const struct model *m, const json_t *step)
+{
+	const char *group = json_str(plan_find(m->plan, "ahs", json_str(step, "ah")), "group");
+
+	return !group ? NULL : !strcmp(group, "ff02::1") ? "all_nodes" : "other";
+}
+
+static bool request_of_peer_is(const struct model *m, const struct m_match *what, const json_t *when)
+{
+	const json_t *step;
+
+	if (!json_str(when, "peer_qkey") && !json_str(when, "group"))
+		return true;
+	step = newest_of_peer(m, what);
+	return is(when, "peer_qkey", json_str(step, "qkey")) && is(when, "group", group_of(m, step));
 }
 
 static bool any_fault_reaches(const struct model *m, const struct m_match *what)
@@ -374,7 +390,7 @@ bool m_profile_applies(const struct model *m, const json_t *entry, const struct 
 		return false;
 	if (!saw(m, what, peer_of(m, what->qp), json_object_get(when, "peer")) ||
 	    !saw(m, what, what->qp, json_object_get(when, "own")) || !receive_is_short(m, what, when) ||
-	    !peer_qkey_is(m, what, when))
+	    !request_of_peer_is(m, what, when))
 		return false;
 	return request_fits(m, what, when) && fault_is(m, what, when) && psn_is(q, when) && attr_is(m, what->qp, when, "timeout") &&
 	       attr_is(m, what->qp, when, "retry_cnt") && attr_is(m, what->qp, when, "rnr_retry");

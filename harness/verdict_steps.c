@@ -200,7 +200,7 @@ static unsigned modifies_of(struct judge *j, size_t inst)
 			continue;
 		n++;
 		snprintf(call, sizeof(call), "the move to %s", s->asked);
-		what = (struct m_match){ .qp = s->qp, .move = s, .rec = s->rec };
+		what = (struct m_match){ .qp = s->qp, .life = s->life, .move = s, .rec = s->rec };
 		if (!errno_wanted(step, s->err))
 			wrong_return_of(j, inst, what, judge_qp(j, s->qp), call, s->err, "");
 		else
