@@ -26,10 +26,12 @@ static bool same(const json_t *when, const char *key, const char *have)
 /* An end is the requester where its own send queue has an error that is no flush; its peer is the responder. */
 static const char *role_of(const struct model *m, size_t qp, unsigned life)
 {
-	for (size_t i = 0; i < m->comps.n; i++) {
-		const struct m_comp *c = &m->comps.v[i];
+	const struct m_qp *q = &m->qps.v[qp];
 
-		if (c->qp == qp && !c->recv && c->qp_life == life && !c->success && strcmp(c->status, "WR_FLUSH_ERR"))
+	for (size_t i = 0; i < q->comps.n; i++) {
+		const struct m_comp *c = &m->comps.v[q->comps.v[i]];
+
+		if (!c->recv && c->qp_life == life && !c->success && strcmp(c->status, "WR_FLUSH_ERR"))
 			return "requester";
 	}
 	return "responder";
