@@ -21,7 +21,8 @@
 
 #include "../agents/agent.h"
 #include "../agents/hist.h"
-#include "../agents/queue.h"
+#include "../agents/object.h"
+#include "../agents/traffic.h"
 #include "bench.h"
 #include "diag.h"
 #include "json.h"
@@ -41,6 +42,8 @@
 #define STR(x) STR_(x)
 #define STR_(x) #x
 #define MESSAGE 65536
+#define FEW 10u
+#define MANY 1000u
 #define GOLDEN "harness/testdata/verdict/packets-recorded"
 
 static struct {
@@ -50,6 +53,12 @@ static struct {
 	struct queue *queue;
 	struct hist hist;
 	json_t *plan, *records;
+	struct crowd {
+		struct agent agent;
+		struct ibv_qp verbs[MANY];
+		struct qp qps[MANY];
+		unsigned n;
+	} few, many;
 } it;
 static volatile uint64_t sink;
 
@@ -163,18 +172,43 @@ static void judge(void)
 	json_decref(verdict);
 }
 
-/* `beside` is what it is timed beside; instructions of all are counted beside work(). */
+/* So many completions, each of a traffic that runs, among n queue pairs: whose it is, and the turn after it. */
+static void turns(struct crowd *c)
+{
+	for (unsigned i = 0; i < MANY; i++) {
+		struct traffic *t = traffic_find(&c->agent, "t", qp_by_qpn(&c->agent, c->qps[i % c->n].number));
+
+		traffic_touch(t);
+		traffic_turn(&c->agent);
+		sink += traffic_runs(t, t->number);
+	}
+}
+
+static void turns_of_few(void)
+{
+	turns(&it.few);
+}
+
+static void turns_of_many(void)
+{
+	turns(&it.many);
+}
+
+/* `beside` is what it is timed beside; instructions are counted beside those of work(), or, `counted_too`, of that as well: then
+ * the figure says what more of something makes of the cost of each. */
 static const struct entry {
 	struct bench_figure figure;
 	void (*what)(void);
 	void (*beside)(void);
+	bool counted_too;
 } entries[] = {
-	{ { "fill", "a payload filled", "x", 0, 0 }, fill, copy },
-	{ { "check", "a payload checked", "x", 0, 0 }, check, copy },
-	{ { "account", "3200 completions taken", "x", 0, 0 }, account, work },
-	{ { "decode", "2000 packets decoded", "x", 0, 0 }, decode, work },
-	{ { "plan", "a scenario loaded and planned", "x", 0, 0 }, plan, work },
-	{ { "judge", "a case of the wire judged", "x", 0, 0 }, judge, work },
+	{ { "fill", "a payload filled", "x", 0, 0 }, fill, copy, false },
+	{ { "check", "a payload checked", "x", 0, 0 }, check, copy, false },
+	{ { "account", "3200 completions taken", "x", 0, 0 }, account, work, false },
+	{ { "decode", "2000 packets decoded", "x", 0, 0 }, decode, work, false },
+	{ { "plan", "a scenario loaded and planned", "x", 0, 0 }, plan, work, false },
+	{ { "judge", "a case of the wire judged", "x", 0, 0 }, judge, work, false },
+	{ { "turns", "completions among 1000 queue pairs, to 10", "x", 0, 0 }, turns_of_many, turns_of_few, true },
 };
 #define NUM_ENTRIES (sizeof entries / sizeof *entries)
 
@@ -190,6 +224,15 @@ static __attribute__((noinline)) void counted(void)
 		counted_what();
 }
 
+/* The first time is another: what it allocates stays, what it calls is looked up. */
+static void count_one(void (*what)(void), int times)
+{
+	counted_what = what;
+	counted_what();
+	counted_times = times;
+	counted();
+}
+
 /* What this process is, below callgrind: prints the width of its vectors, and does everything so that it is counted. */
 static int be_counted(bool slow)
 {
@@ -199,12 +242,11 @@ static int be_counted(bool slow)
 	vectors = __builtin_cpu_supports("avx2") ? "avx2" : __builtin_cpu_supports("avx") ? "avx" : "sse";
 #endif
 	puts(vectors);
-	for (size_t i = 0; i <= NUM_ENTRIES; i++) {
-		counted_what = i ? entries[i - 1].what : work;
-		/* The first time is another: what it allocates stays, what it calls is looked up. */
-		counted_what();
-		counted_times = slow && i ? COUNTED * 3 / 2 : COUNTED;
-		counted();
+	count_one(work, COUNTED);
+	for (size_t i = 0; i < NUM_ENTRIES; i++) {
+		if (entries[i].counted_too)
+			count_one(entries[i].beside, COUNTED);
+		count_one(entries[i].what, slow ? COUNTED * 3 / 2 : COUNTED);
 	}
 	return 0;
 }
@@ -278,7 +320,8 @@ static int count(bool slow, char kind[96], json_t **ret, struct error *e)
 	char dir[PATH_MAX], path[PATH_MAX + 8], vectors[16];
 	const char *tmp = getenv("TMPDIR");
 	json_t *figures = json_object();
-	double beside = 1, total = 0;
+	double works = 1, beside = 1, total = 0;
+	size_t n = 1;
 
 	snprintf(dir, sizeof dir, "%.3000s/qd-bench.XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
 	if (!mkdtemp(dir)) {
@@ -287,14 +330,18 @@ static int count(bool slow, char kind[96], json_t **ret, struct error *e)
 	}
 	int rc = run_callgrind(dir, slow, vectors, e);
 
-	for (size_t i = 0; rc == 0 && i <= NUM_ENTRIES; i++) {
+	if (rc == 0)
+		rc = read_total(dir, n++, &works, e);
+	for (size_t i = 0; rc == 0 && i < NUM_ENTRIES; i++) {
 		struct bench_samples s = { .n = 0 };
 
-		rc = read_total(dir, i + 1, i ? &total : &beside, e);
-		if (rc < 0 || i == 0)
-			continue;
+		beside = works;
+		if (entries[i].counted_too)
+			rc = read_total(dir, n++, &beside, e);
+		if (rc == 0)
+			rc = read_total(dir, n++, &total, e);
 		bench_sample(&s, total / beside);
-		bench_add(figures, &entries[i - 1].figure, &s);
+		bench_add(figures, &entries[i].figure, &s);
 	}
 	if (rc < 0) {
 		json_decref(figures);
@@ -397,6 +444,30 @@ static void print_times(void)
 	json_decref(figures);
 }
 
+/* Queue pairs of an agent, on each a traffic that runs and has nothing to send. */
+static void crowd_gather(struct crowd *c, unsigned n)
+{
+	for (c->n = 0; c->n < n; c->n++) {
+		struct qp *qp = &c->qps[c->n];
+		struct traffic *t;
+
+		c->verbs[c->n].qp_num = 17 + c->n;
+		qp->qp = &c->verbs[c->n];
+		qp_number_add(&c->agent, qp);
+		t = traffic_make(&c->agent, "t", qp);
+		t->state = TRAFFIC_RUNNING;
+		t->rx = true;
+		t->expect = UINT64_MAX;
+	}
+}
+
+static void crowd_disperse(struct crowd *c)
+{
+	for (; c->n; c->n--)
+		qp_number_del(&c->agent, &c->qps[c->n - 1]);
+	agent_forget(&c->agent);
+}
+
 static int prepare(struct error *e)
 {
 	const struct packet_spec spec = { .opcode = 4, .payload_bytes = 1024, .dest_qp = 17, .psn = 7, .src_port = 0xc000 };
@@ -408,6 +479,8 @@ static int prepare(struct error *e)
 	it.frame_bytes = (size_t)n;
 	it.queue = queue_new(&it.agent, "bench", NULL, true);
 	queue_begin(it.queue, 1);
+	crowd_gather(&it.few, FEW);
+	crowd_gather(&it.many, MANY);
 	memset(it.from, 0x5a, sizeof it.from);
 	int rc = json_load(GOLDEN "/plan.json", &it.plan, e);
 
@@ -436,6 +509,8 @@ int main(int argc, char **argv)
 		rc = write ? write_reference(path, &e) : against(path, slow, &e);
 	if (rc < 0)
 		log_error("%s", e.text);
+	crowd_disperse(&it.few);
+	crowd_disperse(&it.many);
 	queue_free(it.queue);
 	free(it.agent.queues);
 	json_decref(it.plan);
