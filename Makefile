@@ -45,7 +45,7 @@ SRCS := $(filter-out %_test.c %_fuzz.c,$(sort $(wildcard harness/*.c faults/*.c 
 AGENT_SRCS := $(filter-out %_test.c %_fuzz.c,$(sort $(wildcard agents/*.c)))
 TESTS := $(sort $(wildcard harness/*_test.c faults/*_test.c reports/*_test.c agents/*_test.c))
 FUZZERS := $(sort $(wildcard harness/*_fuzz.c faults/*_fuzz.c reports/*_fuzz.c agents/*_fuzz.c))
-SCRIPTS := $(sort $(wildcard harness/*.sh harness/*.bash faults/*.sh reports/*.sh agents/*.sh scenarios/*.sh)) .ci/run
+SCRIPTS := $(sort $(wildcard harness/*.sh harness/ci/*.sh harness/*.bash faults/*.sh reports/*.sh agents/*.sh scenarios/*.sh)) .ci/run
 MAINS := harness/main.c harness/inner_main.c harness/guest_init.c agents/agent_main.c agents/wire_main.c agents/wire_bench.c agents/agent_bench.c agents/scale_bench.c agents/liar.c harness/short_bench.c
 LIB_OBJS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAINS),$(SRCS)))
 AGENT_OBJS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAINS),$(AGENT_SRCS)))
@@ -241,7 +241,7 @@ install: all
 	install -m 755 harness/setup.sh harness/fetch_kernel.sh harness/kernels.sh $(SHARE)/qpdrill/harness/
 	install -m 644 harness/packages.txt $(SHARE)/qpdrill/harness/
 	cd scenarios && find . -type f \( -name '*.yaml' -o -name '*.md' \) -exec install -D -m 644 {} $(abspath $(SHARE))/qpdrill/scenarios/{} \;
-	install -m 644 $(wildcard README.md LICENSE harness/formats.md) $(SHARE)/doc/qpdrill/
+	install -m 644 $(wildcard README.md LICENSE harness/formats.md harness/ci.md) $(SHARE)/doc/qpdrill/
 	install -d $(SHARE)/man/man1 $(SHARE)/man/man5
 	install -m 644 $(filter %.1,$(PAGES)) $(SHARE)/man/man1/
 	install -m 644 $(filter %.5,$(PAGES)) $(SHARE)/man/man5/

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <termios.h>
@@ -51,41 +53,45 @@ static void listen_to_input(struct run_pause *p)
 		log_info("standard input cannot be waited for (%s): it goes on by itself after %s", strerror(-rc), p->until);
 }
 
-static void put_end(const json_t *end, const json_t *agents)
+static bool has_an_end(const json_t *ends, const char *agent)
 {
-	const char *name = json_str(end, "agent");
-	const json_t *a;
+	const json_t *end;
 	size_t i;
 
-	json_array_foreach((json_t *)agents, i, a)
-		if (name && json_has(a, "agent", name))
-			log_info("  %-8s QPN 0x%06x, %-5s  agent %s: pid %d, device %s on %s", json_str(end, "qp"),
-				 (unsigned)json_int(end, "qpn", 0), json_str(end, "state"), name, (int)json_int(a, "pid", 0),
-				 json_str(a, "device"), json_str(a, "netdev"));
+	json_array_foreach((json_t *)ends, i, end)
+		if (agent && json_has(end, "agent", agent))
+			return true;
+	return false;
 }
 
-static void put_agents(const json_t *agents)
+/* Of each agent its queue pairs, or what there is of it without one. */
+static void put_agent(const json_t *a, const json_t *ends)
 {
-	const json_t *a;
+	const char *name = json_str(a, "agent");
+	char what[160];
+	const json_t *end;
 	size_t i;
 
-	json_array_foreach((json_t *)agents, i, a)
-		log_info("  agent %s: pid %d, device %s on %s", json_str(a, "agent"), (int)json_int(a, "pid", 0),
-			 json_str(a, "device"), json_str(a, "netdev"));
+	snprintf(what, sizeof(what), "agent %s: pid %d, device %s on %s", name, (int)json_int(a, "pid", 0), json_str(a, "device"),
+		 json_str(a, "netdev"));
+	json_array_foreach((json_t *)ends, i, end)
+		if (json_has(end, "agent", name))
+			log_info("  %-8s QPN 0x%06x, %-5s  %s", json_str(end, "qp"), (unsigned)json_int(end, "qpn", 0),
+				 json_str(end, "state"), what);
+	if (!has_an_end(ends, name))
+		log_info("  no queue pair             %s", what);
 }
 
 static void put_where(const json_t *plan, const json_t *where, const char *look)
 {
-	const json_t *ends = json_object_get(where, "ends"), *end;
+	const json_t *a;
 	const char *file = json_str(plan, "file");
 	size_t i;
 
 	log_info("%s: stopped before step %d (%s), %s:%d, lane %d", json_str(where, "case"), (int)json_int(where, "step", 0),
 		 json_str(where, "what"), file ? file : "?", (int)json_int(where, "line", 0), (int)json_int(where, "lane", 0));
-	json_array_foreach((json_t *)ends, i, end)
-		put_end(end, json_object_get(where, "agents"));
-	if (!json_array_size(ends))
-		put_agents(json_object_get(where, "agents"));
+	json_array_foreach(json_object_get(where, "agents"), i, a)
+		put_agent(a, json_object_get(where, "ends"));
 	if (json_int(where, "wire_pid", 0))
 		log_info("  wire: pid %d", (int)json_int(where, "wire_pid", 0));
 	if (look)
