@@ -88,12 +88,17 @@ static struct guest_saved *find(void)
 
 static void a_qemu_that_ends_at_once_leaves_nothing(void)
 {
-	char names[1024];
+	char names[1024], path[PATH_MAX];
+	struct stat st;
 
-	put_file("bin/qemu-system-x86_64", "#!/bin/sh\necho it does not start >&2\nexit 1\n", 0755);
+	put_file("bin/qemu-system-x86_64", "#!/bin/sh\nprintf x >>$QPDRILL_CACHE/tries\necho it does not start >&2\nexit 1\n",
+		 0755);
 	CU_ASSERT_PTR_NULL(find());
 	list(names, sizeof names);
 	CU_ASSERT_STRING_EQUAL(names, "");
+	/* One that dies while it boots is booted once more. */
+	snprintf(path, sizeof path, "%s/tries", root);
+	CU_ASSERT(stat(path, &st) == 0 && st.st_size == 2);
 }
 
 static void a_missing_qemu_leaves_nothing(void)

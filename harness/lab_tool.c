@@ -18,6 +18,7 @@
 #define OUTPUT_MAX (4u << 20)
 /* rdma opens a socket for each device that a command looks at and closes none: it would run out of descriptors in a long run. */
 #define COMMANDS_MAX 20u
+#define DUMPS_MAX 20
 
 struct text {
 	char *data;
@@ -318,12 +319,20 @@ static int refuse_odd(const struct lab_tool *t, const char *text, const char *od
 	return error_set(e, -EINVAL, "%s %s: a command cannot hold quotes, backslashes, # or a line break", t->kind->name, text);
 }
 
+/* Something changed while the kernel was telling what there is. */
+static bool is_inconsistent(int rc, const char *said)
+{
+	return rc < 0 && strstr(said, "Dump was interrupted");
+}
+
 int lab_tool_run(struct lab_tool *t, const char *args, uint64_t timeout_ns, json_t **ret_out, struct error *e)
 {
-	char said[768];
+	char said[768] = "";
 	int rc = refuse_odd(t, args, "\n\\#'\"", e);
 
 	if (rc == 0)
+		rc = exchange(t, args, timeout_ns, said, sizeof said, e);
+	for (int again = 0; again < DUMPS_MAX && is_inconsistent(rc, said); again++)
 		rc = exchange(t, args, timeout_ns, said, sizeof said, e);
 	if (rc == 0 && ret_out)
 		*ret_out = parse_answer(&t->out);

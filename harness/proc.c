@@ -267,3 +267,27 @@ bool proc_is_at_work(pid_t pid)
 	state = strrchr(line, ')');
 	return state && (state[1] == ' ') && (state[2] == 'R' || state[2] == 'D');
 }
+
+uint64_t proc_waited_ns(pid_t pid)
+{
+	char path[64], line[128];
+	uint64_t most = 0;
+
+	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+	DIR *dir = pid > 0 ? opendir(path) : NULL;
+
+	for (const struct dirent *d; dir && (d = readdir(dir));) {
+		char *end = line;
+
+		snprintf(path, sizeof path, "/proc/%d/task/%.16s/schedstat", (int)pid, d->d_name);
+		if (d->d_name[0] == '.' || !file_line(path, line, sizeof line))
+			continue;
+		strtoull(line, &end, 10); /* on a processor */
+		uint64_t waited = strtoull(end, NULL, 10);
+
+		most = waited > most ? waited : most;
+	}
+	if (dir)
+		closedir(dir);
+	return most;
+}

@@ -32,6 +32,9 @@ bool proc_wait(struct proc *p, uint64_t timeout_ns);
 void proc_stop(struct proc *p, int sig, uint64_t grace_ns);
 /* It wants a processor, or the kernel works for it: that it is silent tells nothing. One that sleeps, is stopped or gone is not. */
 bool proc_is_at_work(pid_t pid);
+/* For how long the one of its threads that had to wait most for a processor has waited, since it began. 0 where the kernel does not
+ * say. */
+uint64_t proc_waited_ns(pid_t pid);
 /* Runs a command to its end with a deadline, output (stdout) captured up to 1 MiB into *ret_out (caller frees, may be
  * NULL). Returns the exit status (0..255), 128+signal, or a negative errno. */
 int proc_run(char *const argv[], uint64_t timeout_ns, char **ret_out, struct error *e);

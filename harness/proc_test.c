@@ -179,7 +179,7 @@ static void a_child_dies_with_its_parent(void)
 static void who_spins_is_at_work(void)
 {
 	char *argv[] = { S("sh"), S("-c"), S("while :; do :; done"), NULL };
-	uint64_t end_ns = now_ns() + 60 * NSEC_PER_SEC;
+	uint64_t begin_ns = now_ns(), end_ns = begin_ns + 60 * NSEC_PER_SEC;
 	struct error e = { "" };
 	struct proc p;
 	int status;
@@ -188,11 +188,16 @@ static void who_spins_is_at_work(void)
 	while (!proc_is_at_work(p.pid) && now_ns() < end_ns)
 		poll(NULL, 0, 1);
 	CU_ASSERT(proc_is_at_work(p.pid));
+	if (access("/proc/self/schedstat", R_OK) == 0)
+		while (!proc_waited_ns(p.pid) && now_ns() < end_ns)
+			poll(NULL, 0, 1);
+	CU_ASSERT(proc_waited_ns(p.pid) <= now_ns() - begin_ns);
 	CU_ASSERT_EQUAL(kill(p.pid, SIGSTOP), 0);
 	CU_ASSERT_EQUAL(waitpid(p.pid, &status, WUNTRACED), p.pid);
 	CU_ASSERT(!proc_is_at_work(p.pid));
 	proc_stop(&p, SIGKILL, 0);
 	CU_ASSERT(!proc_is_at_work(p.pid) && !proc_is_at_work(0));
+	CU_ASSERT_EQUAL(proc_waited_ns(p.pid), 0);
 }
 
 int main(void)
