@@ -401,6 +401,8 @@ void gid_refresh(struct ctl_agent *a);
 struct post {
 	struct post *prev, *next;
 	struct post *older; /* at the same QP */
+	struct post *list;  /* it is a member of that list, which was posted as one; NULL: of none */
+	unsigned index;     /* which of its members */
 	char as[CTL_NAME_MAX];
 	char op[32];
 	struct object *qp;

@@ -50,6 +50,19 @@ static bool is_send_side(const struct post *p, const char *obj)
 	return obj && strncmp(obj, p->qp->name, len) == 0 && strcmp(obj + len, ".send") == 0;
 }
 
+/* They are numbered in order. */
+static void members_accepted(struct case_run *r, const struct post *list)
+{
+	for (struct post *p = r->posts; p; p = p->next) {
+		if (p->list != list || p->index >= list->accepted)
+			continue;
+		p->accepted = 1;
+		p->t_ns = list->t_ns;
+		p->first = p->last = list->first + p->index;
+		p->has_ids = true;
+	}
+}
+
 static void note_post(struct case_run *r, const json_t *rec)
 {
 	struct post *p;
@@ -61,13 +74,14 @@ static void note_post(struct case_run *r, const json_t *rec)
 		return;
 	/* The newest entry with this tag at this queue that has no ids yet. */
 	for (p = r->posts ? r->posts->prev : NULL; p; p = p == r->posts ? NULL : p->prev) {
-		if (p->tag != tag || p->has_ids || !is_send_side(p, json_str(rec, "obj")))
+		if (p->tag != tag || p->list || p->has_ids || !is_send_side(p, json_str(rec, "obj")))
 			continue;
 		p->accepted = (unsigned)json_int(rec, "accepted", 0);
 		p->t_ns = now_ns();
 		p->first = json_u64(rec, "first", 0);
 		p->last = json_u64(rec, "last", 0);
 		p->has_ids = p->accepted > 0;
+		members_accepted(r, p);
 		return;
 	}
 }
@@ -134,11 +148,11 @@ static json_t *verify_request(const struct post *p)
 	json_t *req;
 
 	if (p->find)
-		return json_pack("{s:s,s:s,s:I,s:i,s:I}", "op", "find", "qp", p->qp->peer, "size", (json_int_t)p->size, "count",
-				 (int)count, "tag", (json_int_t)p->tag);
-	req = json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:i,s:I}", "op", "verify", "mr", p->mr, "off", (json_int_t)p->off, "size",
+		return json_pack("{s:s,s:s,s:I,s:i,s:I,s:I}", "op", "find", "qp", p->qp->peer, "size", (json_int_t)p->size, "count",
+				 (int)count, "tag", (json_int_t)p->tag, "index", (json_int_t)p->index);
+	req = json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:i,s:I,s:I}", "op", "verify", "mr", p->mr, "off", (json_int_t)p->off, "size",
 			(json_int_t)p->size, "stride", (json_int_t)p->stride, "slots", (json_int_t)p->slots, "count", (int)count,
-			"tag", (json_int_t)p->tag);
+			"tag", (json_int_t)p->tag, "index", (json_int_t)p->index);
 	if (p->atomic) {
 		json_object_set_new(req, "word", json_hex(p->after));
 		json_object_set_new(req, "was", json_hex(p->before));
@@ -179,11 +193,16 @@ static int check_answers(struct case_run *r, const struct post *p, json_t *reply
 	return rc < 0 ? rc : 0;
 }
 
+static const struct post *whole(const struct post *p)
+{
+	return p->list ? p->list : p;
+}
+
 /* The same message was posted again, on purpose: it may be there as often. */
 static bool is_posted_again(const struct case_run *r, const struct post *p)
 {
 	for (const struct post *q = r->posts; q; q = q->next)
-		if (q != p && q->qp == p->qp && q->tag == p->tag)
+		if (whole(q) != whole(p) && q->qp == p->qp && q->tag == p->tag)
 			return true;
 	return false;
 }
@@ -202,6 +221,8 @@ static void payload_record(struct case_run *r, const struct post *p, const char 
 		json_object_set(rec, "indices", json_object_get(reply, "indices"));
 	if (reply && json_int(reply, "twice", 0) && !is_posted_again(r, p))
 		json_object_set(rec, "twice", json_object_get(reply, "twice"));
+	if (p->list)
+		json_object_set_new(rec, "index", json_integer(p->index));
 	if (why)
 		json_object_set_new(rec, "unreachable", json_string(why));
 	case_record(r, "controller", rec);
@@ -358,7 +379,7 @@ static bool is_newest(const struct post *p, const char *as, int step)
 	if (strcmp(p->as, as) != 0 || p->step != step)
 		return false;
 	for (const struct post *q = p->next; q; q = q->next)
-		if (strcmp(q->as, as) == 0 && q->qp == p->qp && q->step == step)
+		if (whole(q) != whole(p) && strcmp(q->as, as) == 0 && q->qp == p->qp && q->step == step)
 			return false;
 	return true;
 }

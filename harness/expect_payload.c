@@ -115,7 +115,8 @@ static void payload_at_ends(struct eval *v, const json_t *x, const json_t *want,
 		for (size_t k = 0; k < ends.e.n; k++)
 			here |= ends.e.v[k].qp != M_NONE && !strcmp(m->qps.v[ends.e.v[k].qp].name, r->at);
 		for (size_t k = i + 1; k < m->payloads.n; k++)
-			newest &= strcmp(m->payloads.v[k].as, r->as) || strcmp(m->payloads.v[k].at, r->at);
+			newest &= strcmp(m->payloads.v[k].as, r->as) || strcmp(m->payloads.v[k].at, r->at) ||
+				  m->payloads.v[k].index != r->index;
 		if (!here || !newest || !expect_fresh(v, r->rec))
 			continue;
 		text_add(&p->seen, "%s%s: ", p->seen.len ? "; " : "", r->as);
@@ -209,7 +210,22 @@ static bool looked_at_again(const struct model *m, size_t at)
 	for (size_t i = at + 1; i < m->payloads.n; i++) {
 		const struct m_payload *later = &m->payloads.v[i];
 
-		if (*r->obj && !strcmp(later->obj, r->obj) && !strcmp(later->as, r->as) && later->tag == r->tag)
+		if (*r->obj && !strcmp(later->obj, r->obj) && !strcmp(later->as, r->as) && later->tag == r->tag &&
+		    later->index == r->index)
+			return true;
+	}
+	return false;
+}
+
+/* Another member of the same list was counted for its end. */
+static bool member_looked_at_later(const struct eval *v, size_t at)
+{
+	const struct m_payload *r = &v->m->payloads.v[at];
+
+	for (size_t i = at + 1; r->index >= 0 && i < v->m->payloads.n; i++) {
+		const struct m_payload *later = &v->m->payloads.v[i];
+
+		if (expect_fresh(v, later->rec) && !strcmp(later->obj, r->obj) && !strcmp(later->as, r->as) && later->tag == r->tag)
 			return true;
 	}
 	return false;
@@ -238,16 +254,18 @@ void expect_payload(struct eval *v, const json_t *x, struct part *p)
 			p->state = EXPECT_BROKEN;
 		return;
 	}
-	for (size_t i = m->payloads.n; i-- > 0 && fresh < (d.accepted_ends ? d.accepted_ends : 1);) {
+	for (size_t i = m->payloads.n; i-- > 0;) {
 		const struct m_payload *r = &m->payloads.v[i];
 		bool good = is_wanted(r, want);
 
+		if (fresh >= (d.accepted_ends ? d.accepted_ends : 1) && r->index < 0)
+			break;
 		if (strcmp(r->as, of) || !expect_fresh(v, r->rec) || looked_at_again(m, i))
 			continue;
 		if (p->seen.len)
 			text_add(&p->seen, "; ");
 		payload_text(r, &p->seen);
-		fresh++;
+		fresh += !member_looked_at_later(v, i);
 		if (good || is_excused(v, r, want))
 			continue;
 		p->at = r->at;

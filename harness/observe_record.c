@@ -328,6 +328,7 @@ static void on_payload(struct model *m, const struct m_record *r)
 		.partial = (unsigned)json_int(r->r, "partial", 0),
 		.stale = (unsigned)json_int(r->r, "stale", 0),
 		.torn = (unsigned)json_int(r->r, "torn", 0),
+		.index = json_int(r->r, "index", -1),
 		.twice = (unsigned)json_int(r->r, "twice", 0),
 		.succeeded = (unsigned)json_int(r->r, "succeeded", UINT_MAX),
 		.t = r->t,

@@ -145,8 +145,12 @@ static int copy_members(struct case_run *r, const struct object *qp, const char 
 	size_t i;
 	int rc = 0;
 
-	json_array_foreach(members, i, m)
+	json_array_foreach(members, i, m) {
 		rc = rc ? rc : resolve_member(r, qp, mem, remote, m, e);
+		/* Where its answer lands is not to hold it already. */
+		if (json_has(m, "op", "READ") || is_atomic(json_str(m, "op") ? json_str(m, "op") : ""))
+			json_object_set_new(m, "fill", json_false());
+	}
 	json_object_set_new(req, "members", members);
 	return rc;
 }
@@ -202,9 +206,10 @@ static void prepare_memory(struct case_run *r, struct ops *ops, const struct pos
 	if (strcmp(p->op, "READ") == 0) {
 		if (mem && mem->life && !is_beyond(p, mem, mem_off) && !agent_unreachable(agent_find(r, mem->agent)))
 			ops_add(ops, mem->agent,
-				json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:i,s:I}", "op", "fill", "mr", mem->name, "off",
+				json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:i,s:I,s:I}", "op", "fill", "mr", mem->name, "off",
 					  (json_int_t)mem_off, "size", (json_int_t)p->size, "stride", (json_int_t)p->stride,
-					  "slots", (json_int_t)p->slots, "count", (int)n, "tag", (json_int_t)p->tag));
+					  "slots", (json_int_t)p->slots, "count", (int)n, "tag", (json_int_t)p->tag, "index",
+					  (json_int_t)p->index));
 	} else if (!mem || !mem->life || agent_unreachable(agent_find(r, mem->agent)))
 		return;
 	if (p->atomic) {
@@ -255,7 +260,6 @@ static struct post *post_new(struct case_run *r, struct object *qp, const json_t
 	p->tag = original ? original->tag : (uint32_t)(tag + r->iterations % TAG_ITERATIONS);
 	p->find = is_send(p->op);
 	p->passes_on = original && strcmp(original->op, "READ") == 0 && strcmp(p->op, "READ") != 0;
-	/* A chain of different members is not one row of equal messages: its payload is the members' own affair. */
 	p->data = p->size > 0 && (p->find || is_remote(p->op)) && !json_object_get(step, "members");
 	p->atomic = is_atomic(p->op);
 	/* Two atomics in one place, or one that is posted again: what is there afterwards is the sum of several. */
@@ -264,6 +268,60 @@ static struct post *post_new(struct case_run *r, struct object *qp, const json_t
 	if (p->atomic)
 		atomic_values(p, step);
 	return p;
+}
+
+/* Whose memory its bytes end up in, and where. mem_off: where the file places it in the peer's region. */
+static void place_bytes(struct case_run *r, struct post *p, const char *mem, uint64_t tx_off, uint64_t mem_off)
+{
+	const struct object *o;
+
+	if (strcmp(p->op, "READ") == 0) {
+		snprintf(p->mr, sizeof p->mr, "%.56s.tx", p->qp->name);
+		snprintf(p->mr_agent, sizeof p->mr_agent, "%s", p->qp->agent);
+		p->off = tx_off;
+	} else {
+		p->off = mem_off;
+		o = ctl_object_find(r, remote_region(r, mem, &p->off));
+		snprintf(p->mr, sizeof p->mr, "%.63s", o ? o->name : mem);
+		snprintf(p->mr_agent, sizeof p->mr_agent, "%s", o ? o->agent : "");
+		p->data = p->data && (p->find || (o && !is_beyond(p, o, p->off)));
+	}
+}
+
+/* A list of different members is not one row of equal messages: each has an account of its own. */
+static void members_add(struct case_run *r, struct ops *ops, struct post *list, const json_t *step, const json_t *members,
+			const char *mem, uint64_t mem_off)
+{
+	const json_t *m;
+	size_t i;
+
+	json_array_foreach((json_t *)members, i, m) {
+		const char *op = json_str(m, "op") ? json_str(m, "op") : list->op, *region;
+		uint64_t shift = i % list->slots * list->stride, off = mem_off + shift;
+		struct post *p = malloc(sizeof *p);
+
+		if (!p)
+			return;
+		*p = *list;
+		p->list = list;
+		p->index = (unsigned)i;
+		p->count = p->slots = 1;
+		p->size = json_u64(m, "size", list->size);
+		snprintf(p->op, sizeof p->op, "%s", op);
+		p->find = is_send(op);
+		p->atomic = is_atomic(op);
+		p->data = p->size > 0 && (p->find || is_remote(op)) && !remote_is_elsewhere(m) && !remote_is_elsewhere(step);
+		if (p->atomic) {
+			p->data = p->data && p->size == sizeof p->before && json_object_get(m, op[0] == 'C' ? "swap" : "add");
+			atomic_values(p, m);
+			p->land_off = json_u64(step, "tx_off", 0) + shift;
+		}
+		place_bytes(r, p, mem, json_u64(step, "tx_off", 0) + shift, off);
+		p->process = payload_process(r, p);
+		region = remote_region(r, mem, &off);
+		prepare_memory(r, ops, p, step, region, off);
+		posts_add(r, p);
+	}
 }
 
 static json_t *post_request(struct case_run *r, const struct post *p, const json_t *step, struct error *e, int *rc)
@@ -318,24 +376,13 @@ static int queue_one(struct case_run *r, struct object *qp, const json_t *step, 
 	remote = NULL;
 	if (rc)
 		goto fail;
-	if (strcmp(p->op, "READ") == 0) {
-		snprintf(p->mr, sizeof p->mr, "%.56s.tx", qp->name);
-		snprintf(p->mr_agent, sizeof p->mr_agent, "%s", qp->agent);
-		p->off = json_u64(step, "tx_off", 0);
-	} else {
-		const struct object *o;
-
-		p->off = mem_off;
-		o = ctl_object_find(r, remote_region(r, mem, &p->off));
-		snprintf(p->mr, sizeof p->mr, "%.63s", o ? o->name : mem);
-		snprintf(p->mr_agent, sizeof p->mr_agent, "%s", o ? o->agent : "");
-		p->data = p->data && (p->find || (o && !is_beyond(p, o, p->off)));
-	}
+	place_bytes(r, p, mem, json_u64(step, "tx_off", 0), mem_off);
 	p->data = p->data && !remote_is_elsewhere(step);
 	p->process = payload_process(r, p);
 	if (p->data && json_object_get(req, "rkey"))
 		note_key(r, p, mem, json_u64(req, "rkey", 0));
 	payload_settle(r, p->tag);
+	members_add(r, ops, p, step, json_object_get(req, "members"), mem, mem_off);
 	region = remote_region(r, mem, &mem_off);
 	prepare_memory(r, ops, p, step, region, mem_off);
 	posts_add(r, p);

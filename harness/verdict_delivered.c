@@ -20,13 +20,13 @@ static bool moves_data(const char *op)
 	return is_send(op) || is_atomic(op) || !strncmp(op, "WRITE", 5) || !strcmp(op, "READ");
 }
 
-/* A tag is of one step, and of one of its turns. */
-static const struct m_payload *newest_look(const struct judge *j, const char *qp, int64_t tag, const char *as)
+/* A tag is of one step, and of one of its turns. index: of a member of a list, -1: of all of it. */
+static const struct m_payload *newest_look(const struct judge *j, const char *qp, int64_t tag, const char *as, int64_t index)
 {
 	for (size_t i = j->m->payloads.n; i-- > 0;) {
 		const struct m_payload *r = &j->m->payloads.v[i];
 
-		if (r->tag == tag && !strcmp(r->obj, qp) && !strcmp(r->as, as))
+		if (r->tag == tag && r->index == index && !strcmp(r->obj, qp) && !strcmp(r->as, as))
 			return r;
 	}
 	return NULL;
@@ -152,19 +152,25 @@ static json_t *one(const struct judge *j, const struct fates *f, size_t at)
 {
 	const struct m_post *first = &j->m->posts.v[at];
 	const struct m_inst *in = &j->m->insts.v[first->inst];
-	const struct m_payload *r = newest_look(j, qp_of(j, first), first->tag, first->as);
+	const struct m_payload *r = newest_look(j, qp_of(j, first), first->tag, first->as, -1);
 	json_t *entry = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s}", "step", in->step, "iter", in->iter, "as", first->as, "op",
 				  first->op, "at", qp_of(j, first), "to", r ? r->at : "");
-	unsigned index = 0;
+	unsigned index = 0, twice = r ? r->twice : 0;
 
 	for (size_t i = at; i < j->m->posts.n; i++) {
 		const struct m_post *p = &j->m->posts.v[i];
 
-		for (uint32_t k = 0; is_accepted(p) && is_same(first, p) && k < p->accepted; k++)
-			count(entry, fate_of(j, f, i, k), landed(r, index++));
+		for (uint32_t k = 0; is_accepted(p) && is_same(first, p) && k < p->accepted; k++, index++) {
+			const struct m_payload *own = r ? NULL : newest_look(j, qp_of(j, first), first->tag, first->as, index);
+
+			count(entry, fate_of(j, f, i, k), landed(own ? own : r, own ? 0 : index));
+			twice += own ? own->twice : 0;
+			if (own && !*json_str(entry, "to"))
+				json_object_set_new(entry, "to", json_string(own->at));
+		}
 	}
-	if (r && r->twice)
-		json_object_set_new(entry, "twice", json_integer(r->twice));
+	if (twice)
+		json_object_set_new(entry, "twice", json_integer(twice));
 	return entry;
 }
 
@@ -203,7 +209,7 @@ static void at_most_once(struct judge *j, const struct m_payload *r)
 {
 	struct finding *f;
 
-	if (!r->twice || !is_reliable(j, r->obj) || newest_look(j, r->obj, r->tag, r->as) != r)
+	if (!r->twice || !is_reliable(j, r->obj) || newest_look(j, r->obj, r->tag, r->as, r->index) != r)
 		return;
 	f = judge_find(j, SEVERITY_FAIL, "delivered", r->inst, r->rec, r->obj);
 	if (!f)
@@ -252,7 +258,7 @@ static void one_key(struct judge *j, const struct m_kept *k)
 			accepted_by_nothing(j, k, "SUCCESS");
 			return;
 		}
-		r = is_posted_again(j, p) ? NULL : newest_look(j, qp, p->tag, p->as);
+		r = is_posted_again(j, p) ? NULL : newest_look(j, qp, p->tag, p->as, -1);
 		if (r && (r->intact || r->partial))
 			accepted_by_nothing(j, k, r->intact ? "its bytes" : "a part of its bytes");
 		return;

@@ -75,6 +75,36 @@ static void as_it_was(struct input *in)
 	CU_ASSERT_STRING_EQUAL(json_str(find(in->records, "payload", "ghost"), "indices"), "a");
 }
 
+/* It is the only member of a list, and looked at by itself. */
+static void member(struct input *in)
+{
+	json_object_set_new(find(in->records, "payload", "ghost"), "index", json_integer(0));
+}
+
+static void member_in_part(struct input *in)
+{
+	looks(in->records, "p", "partial");
+	member(in);
+}
+
+/* A look at another member later is no look at this one. */
+static void member_twice(struct input *in)
+{
+	json_t *r, *other;
+	size_t i, at = 0;
+
+	twice(in);
+	member(in);
+	json_array_foreach(in->records, i, r)
+		if (r == find(in->records, "payload", "ghost"))
+			at = i;
+	other = json_deep_copy(find(in->records, "payload", "ghost"));
+	json_object_set_new(other, "index", json_integer(1));
+	json_object_del(other, "twice");
+	json_array_insert_new(in->records, at + 1, other);
+	renumber(in->records);
+}
+
 /* The request went out by a key of nothing. */
 static void key_of_nothing(struct input *in)
 {
@@ -129,6 +159,10 @@ static const struct {
 	{ "a message twice, unreliably", twice_in_datagrams, NULL, "failed", "all", "1" },
 	{ "an atomic twice", atomic_twice, "p.a: expected each atomic applied at most once, seen 1 of the 1 of `ghost` twice",
 	  "failed", "other", "1" },
+	{ "a member of a list", member, NULL, "failed", "none", NULL },
+	{ "a member of a list in part", member_in_part, NULL, "failed", "part", NULL },
+	{ "a member of a list twice", member_twice,
+	  "p.a: expected each message delivered at most once, seen 1 of the 1 of `ghost` twice at p.b", "failed", "all", "1" },
 	{ "a key of nothing, refused", key_of_nothing, NULL, "failed", "none", NULL },
 	{ "a key of nothing, and bytes", key_of_nothing_opens, "seen a part of its bytes at p.b.mem", "failed", "part", NULL },
 	{ "a key of nothing, and SUCCESS", key_of_nothing_succeeds,

@@ -326,7 +326,8 @@ static bool ended_before(const struct judge *j, const struct m_payload *r, const
 		if (q->queue == c->queue && q->life == c->life && c->seq >= q->first && c->seq - q->first < q->accepted)
 			p = q;
 	}
-	for (size_t i = 0; p && i < j->m->comps.n; i++) {
+	/* A member of a list is looked at by itself, and counts alone. */
+	for (size_t i = 0; p && r->index < 0 && i < j->m->comps.n; i++) {
 		const struct m_comp *o = &j->m->comps.v[i];
 
 		earlier += o->queue == c->queue && o->life == c->life && o->success && o->seq >= p->first && o->seq < c->seq;
@@ -350,7 +351,7 @@ static void payload(struct judge *j, const struct m_payload *r)
 		/* Without a letter for each only a whole that is alike can be told. */
 		if (letter == 'i' || (i >= n && r->intact))
 			continue;
-		c = comp_of_message(j, r, i);
+		c = comp_of_message(j, r, i + (r->index > 0 ? (unsigned)r->index : 0));
 		if (!c || !c->success || !ended_before(j, r, c) || c->qp == M_NONE || strcmp(j->m->qps.v[c->qp].type, "RC"))
 			continue;
 		false_success(j, r, c, letter);
@@ -383,6 +384,7 @@ void verdict_check_payload(struct judge *j)
 		for (size_t k = i + 1; k < j->m->payloads.n; k++)
 			again |= !strcmp(j->m->payloads.v[k].as, j->m->payloads.v[i].as) &&
 				 j->m->payloads.v[k].inst == j->m->payloads.v[i].inst &&
+				 j->m->payloads.v[k].index == j->m->payloads.v[i].index &&
 				 !strcmp(j->m->payloads.v[k].at, j->m->payloads.v[i].at);
 		if (!again)
 			payload(j, &j->m->payloads.v[i]);
