@@ -52,6 +52,8 @@ int64_t scene_sent(const struct scene *s, const char *key, int64_t def);
 const char *scene_provider(const struct scene *s);
 /* The GID that an end's device had when it was opened; NULL: not on record. */
 const char *scene_gid(const struct scene *s, size_t qp);
+/* The MTU that its port had then; 0: not on record. */
+int64_t scene_mtu(const struct scene *s, size_t qp);
 /* By how much the first of these counters that moved at an end's device did; 0. names ends with NULL. */
 int64_t scene_moved(const struct scene *s, size_t qp, const char *const *names, const char **ret_name);
 /* The newest record of a verb on an object that did not fail, before the failure; NULL. */

@@ -244,6 +244,13 @@ const char *scene_gid(const struct scene *s, size_t qp)
 	return json_str(json_object_get(scene_verb(s, "ibv_open_device", device_of(s, qp, dev, sizeof(dev))), "ret"), "gid");
 }
 
+int64_t scene_mtu(const struct scene *s, size_t qp)
+{
+	char dev[128];
+
+	return json_int(json_object_get(scene_verb(s, "ibv_open_device", device_of(s, qp, dev, sizeof(dev))), "ret"), "mtu", 0);
+}
+
 int64_t scene_moved(const struct scene *s, size_t qp, const char *const *names, const char **ret_name)
 {
 	char dev[128];

@@ -150,6 +150,21 @@ bool symptom_psn_is_behind(const struct scene *s, char *why, size_t size)
 	return true;
 }
 
+bool symptom_peer_is_destroyed(const struct scene *s, char *why, size_t size)
+{
+	const struct model *m = s->j->m;
+	const json_t *gone = s->peer == M_NONE ? NULL : scene_verb(s, "ibv_destroy_qp", scene_name(s, s->peer));
+
+	for (size_t i = 0; gone && i < m->states.n; i++)
+		if (m->states.v[i].qp == s->peer && !m->states.v[i].err && m->states.v[i].t > json_u64(gone, "t", 0) &&
+		    m->states.v[i].t <= s->t)
+			return false;
+	if (!gone)
+		return false;
+	snprintf(why, size, "%s was destroyed before it", scene_name(s, s->peer));
+	return true;
+}
+
 /* Before the first error of its own it was in no state in which it would answer. */
 bool symptom_peer_is_not_ready(const struct scene *s, char *why, size_t size)
 {

@@ -11,6 +11,7 @@ bool symptom_gid_has_moved(const struct scene *s, char *why, size_t size);
 bool symptom_is_another_qpn(const struct scene *s, char *why, size_t size);
 bool symptom_psn_is_ahead(const struct scene *s, char *why, size_t size);
 bool symptom_psn_is_behind(const struct scene *s, char *why, size_t size);
+bool symptom_peer_is_destroyed(const struct scene *s, char *why, size_t size);
 bool symptom_peer_is_not_ready(const struct scene *s, char *why, size_t size);
 bool symptom_path_mtus_differ(const struct scene *s, char *why, size_t size);
 bool symptom_longer_is_lost(const struct scene *s, char *why, size_t size);
@@ -41,6 +42,8 @@ bool symptom_fewer_reads_served(const struct scene *s, char *why, size_t size);
 
 /* verdict_symptom_datagram.c */
 bool symptom_wrong_qkey(const struct scene *s, char *why, size_t size);
+bool symptom_handle_leads_astray(const struct scene *s, char *why, size_t size);
+bool symptom_datagram_too_long(const struct scene *s, char *why, size_t size);
 bool symptom_dropped_without_receive(const struct scene *s, char *why, size_t size);
 bool symptom_nobody_would_tell(const struct scene *s, char *why, size_t size);
 

@@ -33,6 +33,33 @@ static bool is_unreliable(const struct scene *s)
 	return !strcmp(type, "UC") || !strcmp(type, "UD");
 }
 
+bool symptom_handle_leads_astray(const struct scene *s, char *why, size_t size)
+{
+	const char *given = json_str(s->step, "ah"), *dest, *gid = scene_gid(s, s->peer);
+	char own[128];
+
+	if (!scene_is_datagram(s) || s->peer == M_NONE)
+		return false;
+	snprintf(own, sizeof(own), "%s.ah", scene_name(s, s->qp));
+	dest = json_str(json_object_get(scene_verb(s, "ibv_create_ah", given ? given : own), "args"), "dest_gid");
+	/* A group's is nobody's own. */
+	if (!dest || !gid || !strcmp(dest, gid) || !strncmp(dest, "ff", 2))
+		return false;
+	snprintf(why, size, "%s leads to %s, %s is at %s", given ? given : own, dest, scene_name(s, s->peer), gid);
+	return true;
+}
+
+bool symptom_datagram_too_long(const struct scene *s, char *why, size_t size)
+{
+	int64_t mtu = scene_mtu(s, s->qp);
+
+	if (!scene_is_datagram(s) || !mtu || !s->post || (int64_t)s->post->size <= mtu)
+		return false;
+	snprintf(why, size, "the message has %" PRIu64 " bytes, a packet of %s at most %" PRId64, s->post->size,
+		 scene_name(s, s->qp), mtu);
+	return true;
+}
+
 bool symptom_dropped_without_receive(const struct scene *s, char *why, size_t size)
 {
 	return is_unreliable(s) && scene_takes_receive(scene_op(s)) && symptom_receive_is_missing(s, why, size);
