@@ -161,9 +161,9 @@ static json_t *side_json(const struct compare_case *c)
 }
 
 /* The finding in short, and where it is. */
-static json_t *finding_json(const struct compare_case *c)
+static json_t *finding_json(const struct compare_case *c, const json_t *known)
 {
-	const json_t *finding = compare_finding(c);
+	const json_t *finding = compare_finding(c, known);
 	char where[1024];
 
 	if (!finding)
@@ -183,7 +183,7 @@ static void add_change(struct comparison *c, const char *id, const struct compar
 	json_array_append_new(c->cases, json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:s}", "case", id, "title",
 						  report_str(json_object_get(sides[1].shown, "plan"), "title"), "change",
 						  change_names[why->change], "why", why->text, "old", side_json(&sides[0]), "new",
-						  side_json(&sides[1]), "finding", finding_json(&sides[1]), "repeat",
+						  side_json(&sides[1]), "finding", finding_json(&sides[1], sides[0].met), "repeat",
 						  report_repeat(c->run[1]->run, id, repeat, sizeof(repeat))));
 }
 

@@ -322,7 +322,7 @@ static struct change_why change_of_deviations(const struct compare_case *older, 
 
 static const char *check_of(const struct compare_case *c)
 {
-	return report_str(compare_finding(c), "check");
+	return report_str(compare_finding(c, NULL), "check");
 }
 
 static struct change_why change_of_failures(const struct compare_case *older, const struct compare_case *newer,
@@ -378,15 +378,27 @@ struct change_why compare_change(const struct compare_case *older, const struct 
 	return change_of_deviations(older, newer);
 }
 
-const json_t *compare_finding(const struct compare_case *c)
+/* The first of that severity; of those that the known do not explain, where told so. */
+static const json_t *first_finding(const struct compare_case *c, const char *severity, const json_t *known)
 {
-	static const char *const severities[] = { "fail", "deviation", "error", "inconclusive" };
 	json_t *finding;
 	size_t i;
 
-	for (size_t k = 0; k < sizeof(severities) / sizeof(*severities); k++)
-		json_array_foreach(json_object_get(json_object_get(c->shown, "verdict"), "findings"), i, finding)
-			if (json_has(finding, "severity", severities[k]))
-				return finding;
+	json_array_foreach(json_object_get(json_object_get(c->shown, "verdict"), "findings"), i, finding)
+		if (json_has(finding, "severity", severity) && !json_object_get(known, report_str(finding, "deviation")))
+			return finding;
 	return NULL;
+}
+
+const json_t *compare_finding(const struct compare_case *c, const json_t *known)
+{
+	static const char *const severities[] = { "fail", "deviation", "error", "inconclusive" };
+	const json_t *finding = NULL;
+
+	for (size_t k = 0; k < sizeof(severities) / sizeof(*severities) && !finding; k++) {
+		finding = first_finding(c, severities[k], known);
+		if (!finding)
+			finding = first_finding(c, severities[k], NULL);
+	}
+	return finding;
 }

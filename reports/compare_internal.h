@@ -47,8 +47,9 @@ unsigned compare_told(const struct compare_case *c);
 char *compare_ends(const struct compare_case *c, char *buf, size_t size);
 /* What became of a case that both runs have; profile_differs: excuses may be others. */
 struct change_why compare_change(const struct compare_case *older, const struct compare_case *newer, bool profile_differs);
-/* The finding that shows best what changed; NULL: none does. Borrowed. */
-const json_t *compare_finding(const struct compare_case *c);
+/* The finding that shows best what changed: of deviations one that is not among the known ({"id":...}; NULL: none is). NULL: none
+ * does. Borrowed. */
+const json_t *compare_finding(const struct compare_case *c, const json_t *known);
 
 /* How likely it is at most that two things that fail equally often show failures as unevenly as a of m and b of n, or more so
  * (Fisher's exact test, one-sided: b of n is too many). */

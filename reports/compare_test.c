@@ -162,6 +162,28 @@ static void chance_is_fishers(void)
 	}
 }
 
+/* What was known before is not what changed. */
+static void the_finding_that_is_new(void)
+{
+	struct report_run run = { .dir = "/nonexistent" };
+	json_t *entries = entries_for("dev:old"), *known = json_pack("{s:i}", "old", 1);
+	json_t *findings = json_object_get(json_object_get(json_array_get(entries, 0), "verdict"), "findings");
+	struct compare_case c;
+
+	json_array_append_new(findings, finding("deviation", "expect", "new", ""));
+	json_array_append_new(findings, finding("note", "expect", "", ""));
+	compare_case_init(&c, &run, entries);
+	CU_ASSERT(json_has(compare_finding(&c, known), "deviation", "new"));
+	CU_ASSERT(json_has(compare_finding(&c, NULL), "deviation", "old"));
+	json_array_remove(findings, 1);
+	CU_ASSERT(json_has(compare_finding(&c, known), "deviation", "old"));
+	json_array_clear(findings);
+	CU_ASSERT_PTR_NULL(compare_finding(&c, known));
+	compare_case_release(&c);
+	json_decref(entries);
+	json_decref(known);
+}
+
 /* Recoveries of `n` repetitions, `first` to `last` ms, spread evenly. */
 static json_t *recoveries(unsigned n, double first_ms, double last_ms)
 {
@@ -375,6 +397,7 @@ static void what_is_lost_is_no_all_clear(void)
 
 static const struct test_case cases[] = {
 	{ "a change is judged", a_change_is_judged },
+	{ "the finding that is new", the_finding_that_is_new },
 	{ "chance is Fisher's", chance_is_fishers },
 	{ "a time is judged", a_time_is_judged },
 	{ "times that nobody can judge", times_that_nobody_can_judge },

@@ -127,7 +127,7 @@ static void put_rule(FILE *out, const json_t *times)
 	}
 	fprintf(out,
 		"times:      %" PRId64 " phases of recoveries. One is told as slower or faster when all of its times lie beyond "
-				       "all of the other run's, and\n"
+		"all of the other run's, and\n"
 		"            the medians are apart by more than half, after this is taken off: the factor %.2f that half of all "
 		"phases exceed (the machine),\n"
 		"            the timers' grid of %s, and the lateness of this machine's timers in that case: once where both ran "
