@@ -9,6 +9,7 @@
 
 #include "../faults/action.h"
 #include "../faults/fault.h"
+#include "names.h"
 #include "units.h"
 
 #define PART_MAX 64
@@ -277,6 +278,16 @@ static void put_head(FILE *out, const char *id, const struct scene *s)
 		s->qp);
 }
 
+static int no_fault(const char *name, struct error *e)
+{
+	const char *near = NULL;
+
+	for (const struct fault_ops *const *f = fault_table; *f && !near; f++)
+		near = name_is_near(name, (*f)->name) ? (*f)->name : NULL;
+	return error_set(e, -ENOENT, "there is no fault '%.60s'%s%s%s (qpdrill list faults)", name, near ? ": did you mean " : "",
+			 near ? near : "", near ? "?" : "");
+}
+
 int template_write(FILE *out, const char *id, const char *fault, const char *action, struct error *e)
 {
 	const struct fault_ops *f = fault_find(fault ? fault : TEMPLATE_FAULT);
@@ -284,7 +295,7 @@ int template_write(FILE *out, const char *id, const char *fault, const char *act
 	const struct scene *s;
 
 	if (!f)
-		return error_set(e, -ENOENT, "there is no fault '%.60s' (qpdrill list faults)", fault);
+		return no_fault(fault, e);
 	if (!strcmp(f->name, "wire")) {
 		a = action_find(action ? action : TEMPLATE_ACTION);
 		if (!a)
