@@ -100,12 +100,32 @@ static unsigned list_folders(const struct examination *x, const char *name, cons
 	return found;
 }
 
+/* Whether the cache is a folder that may be written to, or can be made where it is to be. */
+static bool has_cache(const struct examination *x)
+{
+	char up[4096];
+	struct stat st;
+
+	snprintf(up, sizeof(up), "%s", x->d->cache);
+	while (stat(up, &st) < 0) {
+		char *slash = strrchr(up, '/');
+
+		if (!slash || slash == up)
+			return access("/", W_OK) == 0;
+		*slash = 0;
+	}
+	return S_ISDIR(st.st_mode) && access(up, W_OK | X_OK) == 0;
+}
+
 static void look_at_cache(struct examination *x)
 {
 	char text[400], path[4096], has[32];
 	unsigned n = list_folders(x, "kernels", "", text, sizeof(text));
 	bool current;
 
+	if (!has_cache(x))
+		doctor_say(x, GROUP_GUEST, "cache", STATE_MISSING, STOPS_GUEST, "export QPDRILL_CACHE=FOLDER",
+			   "%s is no folder that this user may write to, nor can it be made", x->d->cache);
 	snprintf(path, sizeof(path), "%s/current", x->d->cache);
 	current = access(path, F_OK) == 0;
 	if (current)

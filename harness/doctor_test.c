@@ -186,6 +186,8 @@ static const struct row {
 	{ NULL, NULL, NULL, "kernels", "ok", "6.1.0-57-amd64, 6.12.95", "", true, true },
 	{ "/cache/current", NULL, NULL, "kernels", "note", "but the distribution's is not in", "make setup", true, true },
 	{ "/cache", NULL, NULL, "kernels", "note", "none; the distribution's is not in", "make setup", true, true },
+	{ "/cache", "/cache", "a file", "cache", "missing", "/cache is no folder that this user may write to", "QPDRILL_CACHE",
+	  false, true },
 	{ NULL, NULL, NULL, "saved guests", "ok", "1", "", true, true },
 	{ NULL, NULL, NULL, "disk", "ok", "8 GiB left", "", true, true },
 	{ NULL, NULL, NULL, "left over", "ok", "nothing; 0 runs", "", true, true },
