@@ -241,7 +241,7 @@ install: all
 	install -m 755 harness/setup.sh harness/fetch_kernel.sh harness/kernels.sh $(SHARE)/qpdrill/harness/
 	install -m 644 harness/packages.txt $(SHARE)/qpdrill/harness/
 	cd scenarios && find . -type f \( -name '*.yaml' -o -name '*.md' \) -exec install -D -m 644 {} $(abspath $(SHARE))/qpdrill/scenarios/{} \;
-	install -m 644 $(wildcard README.md LICENSE harness/formats.md harness/ci.md) $(SHARE)/doc/qpdrill/
+	install -m 644 $(wildcard README.md LICENSE harness/formats.md harness/running.md harness/ci.md) $(SHARE)/doc/qpdrill/
 	install -d $(SHARE)/man/man1 $(SHARE)/man/man5
 	install -m 644 $(filter %.1,$(PAGES)) $(SHARE)/man/man1/
 	install -m 644 $(filter %.5,$(PAGES)) $(SHARE)/man/man5/
