@@ -58,6 +58,7 @@ const struct hint verdict_hints[] = {
 	{ "LOC_PROT_ERR", "the lkey is not that of the buffer, or the buffer reaches beyond its region, or is of another PD",
 	  NULL },
 	{ "LOC_LEN_ERR", "the message is longer than the receive, or than the port can send", NULL },
+	{ "LOC_QP_OP_ERR", "the address handle was destroyed under the message", symptom_handle_is_gone },
 	{ "LOC_QP_OP_ERR", "the lkey is not that of the buffer, or the buffer reaches beyond its region",
 	  symptom_is_plain_operation },
 	{ "LOC_QP_OP_ERR", "the queue pair cannot do this operation, or its own receive is not usable", NULL },
@@ -82,6 +83,7 @@ const struct hint verdict_hints[] = {
 	  symptom_nobody_would_tell },
 
 	/* Nothing came. */
+	{ "", "the address handle was destroyed under the message", symptom_handle_is_gone },
 	{ "", "no receive is posted at the peer, and rnr_retry 7 never gives up", symptom_rnr_for_ever },
 	{ "", "a packet was lost, and the timer that would send it again is off", symptom_timer_is_off },
 	{ "", "the device goes on trying for ever", symptom_retries_without_end },

@@ -44,6 +44,8 @@ bool scene_takes_receive(const char *op);
 const char *scene_name(const struct scene *s, size_t qp);
 /* The region or window that the post was aimed at. buf is for a name that has to be made. */
 const char *scene_target(const struct scene *s, char *buf, size_t size);
+/* Not so of UC and UD, where a SUCCESS says that a message was sent. */
+bool scene_is_answered(const struct scene *s);
 /* UD: each message says where it goes, and nobody counts PSNs. */
 bool scene_is_datagram(const struct scene *s);
 /* What the record of the post says that it went out with; def. */

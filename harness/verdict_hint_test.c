@@ -33,6 +33,7 @@ static const struct {
 	{ "stale-qpn", "another QPN", "p.a sends to QPN 0x" },
 	{ "timeout-off", "timer that would send it again is off", "timeout 0" },
 	{ "uc-missing-receive", "no receive posted: what finds none is lost", "posted 0 receives" },
+	{ "ud-handle-gone", "the address handle was destroyed", "far was destroyed" },
 	{ "ud-too-long", "a datagram is one packet", "8192 bytes, a packet of p.a at most 1024" },
 	{ "ud-wrong-address", "does not lead to the peer", "p.a.ah leads to ::ffff:10.227.0.129" },
 	{ "ud-wrong-qkey", "the Q_Key is not the peer's", "p.b has 0x11111111" },

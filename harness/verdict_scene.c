@@ -208,6 +208,13 @@ const char *scene_target(const struct scene *s, char *buf, size_t size)
 	return buf;
 }
 
+bool scene_is_answered(const struct scene *s)
+{
+	const char *type = s->j->m->qps.v[s->qp].type;
+
+	return strcmp(type, "UC") && strcmp(type, "UD");
+}
+
 bool scene_is_datagram(const struct scene *s)
 {
 	return !strcmp(s->j->m->qps.v[s->qp].type, "UD");

@@ -352,7 +352,7 @@ bool symptom_rnr_for_ever(const struct scene *s, char *why, size_t size)
 
 bool symptom_timer_is_off(const struct scene *s, char *why, size_t size)
 {
-	if (scene_asked(s, s->qp, "timeout", 1) != 0 || !s->post)
+	if (!scene_is_answered(s) || scene_asked(s, s->qp, "timeout", 1) != 0 || !s->post)
 		return false;
 	snprintf(why, size, "%s has timeout 0: what is lost is never sent again, and never given up", scene_name(s, s->qp));
 	return true;

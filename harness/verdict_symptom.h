@@ -42,6 +42,7 @@ bool symptom_fewer_reads_served(const struct scene *s, char *why, size_t size);
 
 /* verdict_symptom_datagram.c */
 bool symptom_wrong_qkey(const struct scene *s, char *why, size_t size);
+bool symptom_handle_is_gone(const struct scene *s, char *why, size_t size);
 bool symptom_handle_leads_astray(const struct scene *s, char *why, size_t size);
 bool symptom_datagram_too_long(const struct scene *s, char *why, size_t size);
 bool symptom_dropped_without_receive(const struct scene *s, char *why, size_t size);

@@ -26,26 +26,39 @@ bool symptom_wrong_qkey(const struct scene *s, char *why, size_t size)
 	return true;
 }
 
-static bool is_unreliable(const struct scene *s)
+/* The handle that the message went by. */
+static const char *handle_of(const struct scene *s, char *buf, size_t size)
 {
-	const char *type = s->j->m->qps.v[s->qp].type;
+	const char *given = json_str(s->step, "ah");
 
-	return !strcmp(type, "UC") || !strcmp(type, "UD");
+	snprintf(buf, size, "%s.ah", scene_name(s, s->qp));
+	return given ? given : buf;
+}
+
+bool symptom_handle_is_gone(const struct scene *s, char *why, size_t size)
+{
+	char buf[128];
+	const char *ah = handle_of(s, buf, sizeof(buf));
+	const json_t *made = scene_verb(s, "ibv_create_ah", ah), *gone = scene_verb(s, "ibv_destroy_ah", ah);
+
+	if (!scene_is_datagram(s) || !made || !gone || json_int(gone, "life", 0) < json_int(made, "life", 0))
+		return false;
+	snprintf(why, size, "%s was destroyed before it", ah);
+	return true;
 }
 
 bool symptom_handle_leads_astray(const struct scene *s, char *why, size_t size)
 {
-	const char *given = json_str(s->step, "ah"), *dest, *gid = scene_gid(s, s->peer);
-	char own[128];
+	char buf[128];
+	const char *ah = handle_of(s, buf, sizeof(buf)), *dest, *gid = scene_gid(s, s->peer);
 
 	if (!scene_is_datagram(s) || s->peer == M_NONE)
 		return false;
-	snprintf(own, sizeof(own), "%s.ah", scene_name(s, s->qp));
-	dest = json_str(json_object_get(scene_verb(s, "ibv_create_ah", given ? given : own), "args"), "dest_gid");
+	dest = json_str(json_object_get(scene_verb(s, "ibv_create_ah", ah), "args"), "dest_gid");
 	/* A group's is nobody's own. */
 	if (!dest || !gid || !strcmp(dest, gid) || !strncmp(dest, "ff", 2))
 		return false;
-	snprintf(why, size, "%s leads to %s, %s is at %s", given ? given : own, dest, scene_name(s, s->peer), gid);
+	snprintf(why, size, "%s leads to %s, %s is at %s", ah, dest, scene_name(s, s->peer), gid);
 	return true;
 }
 
@@ -62,12 +75,23 @@ bool symptom_datagram_too_long(const struct scene *s, char *why, size_t size)
 
 bool symptom_dropped_without_receive(const struct scene *s, char *why, size_t size)
 {
-	return is_unreliable(s) && scene_takes_receive(scene_op(s)) && symptom_receive_is_missing(s, why, size);
+	return !scene_is_answered(s) && scene_takes_receive(scene_op(s)) && symptom_receive_is_missing(s, why, size);
+}
+
+/* Whoever looked last did not find all of it. */
+static bool is_missing(const struct scene *s)
+{
+	const struct model *m = s->j->m;
+
+	for (size_t i = m->payloads.n; s->post && i-- > 0;)
+		if (m->payloads.v[i].tag == s->post->tag)
+			return m->payloads.v[i].absent > 0;
+	return false;
 }
 
 bool symptom_nobody_would_tell(const struct scene *s, char *why, size_t size)
 {
-	if (!is_unreliable(s))
+	if (scene_is_answered(s) || !is_missing(s))
 		return false;
 	snprintf(why, size, "%s is a %s QP: its SUCCESS says that a message was sent", scene_name(s, s->qp),
 		 s->j->m->qps.v[s->qp].type);
