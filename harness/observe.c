@@ -248,6 +248,20 @@ static void objects_of_plan(struct model *m)
 	}
 }
 
+static void entries_of_kernel(struct model *m)
+{
+	const json_t *entry, **seen;
+	size_t i;
+
+	json_array_foreach(m->profile ? m->profile->entries : NULL, i, entry) {
+		if (!profile_entry_seen(m->profile, entry))
+			continue;
+		seen = M_PUSH(m, &m->entries_seen); /* NOLINT(bugprone-sizeof-expression): a list of pointers */
+		if (seen)
+			*seen = entry;
+	}
+}
+
 int model_new(const json_t *plan, const struct profile *profile, struct model **ret)
 {
 	struct model *m = calloc(1, sizeof(*m));
@@ -269,6 +283,7 @@ int model_new(const json_t *plan, const struct profile *profile, struct model **
 		return -ENOMEM;
 	}
 	objects_of_plan(m);
+	entries_of_kernel(m);
 	m->inst = m_inst_new(m, 0, "");
 	if (m->err) {
 		model_free(m);
@@ -330,6 +345,7 @@ void model_free(struct model *m)
 	json_decref(m->datagrams);
 	json_decref(m->mw_keys);
 	free(m->states.v);
+	free(m->entries_seen.v);
 	free(m->events.v);
 	free(m->verbs.v);
 	free(m->payloads.v);

@@ -245,7 +245,8 @@ struct m_qp {
 struct model {
 	const json_t *plan;
 	const struct profile *profile;
-	int err; /* -ENOMEM: the model is not to be believed */
+	VEC(const json_t *) entries_seen; /* of its entries, those that were seen on this kernel */
+	int err;                          /* -ENOMEM: the model is not to be believed */
 	size_t n_recs;
 	uint64_t first_t, last_t, late_max_ns, clock_bound_ns;
 	const char *kernel;

@@ -98,13 +98,12 @@ static bool saw(const struct model *m, const struct m_match *what, size_t of, co
 	const struct m_qp *q = &m->qps.v[what->qp];
 	bool present = !what->life || what->life == q->life;
 
-	for (size_t i = 0; statuses && of != M_NONE && i < m->comps.n; i++) {
-		const struct m_comp *c = &m->comps.v[i];
+	for (size_t i = 0; statuses && of != M_NONE && i < m->qps.v[of].comps.n; i++) {
+		const struct m_comp *c = &m->comps.v[m->qps.v[of].comps.v[i]];
 		const char *spec = json_str(json_object_get(c->deviation, "when"), "spec");
 
 		/* Of one QP's two queues either may have been polled first. */
-		if (c->qp != of || c->recv || (of != what->qp && c->rec > what->rec) ||
-		    (present && c->qp_life != m->qps.v[of].life))
+		if (c->recv || (of != what->qp && c->rec > what->rec) || (present && c->qp_life != m->qps.v[of].life))
 			continue;
 		if (json_array_has(statuses, c->status) || (spec && json_array_has(statuses, spec)))
 			return true;
@@ -230,12 +229,13 @@ static bool path_mtu_is(const struct model *m, const struct m_match *what, const
 /* The state in which the QP was last known to be; NULL: never. */
 static const char *state_before(const struct model *m, size_t qp, size_t rec)
 {
-	const char *state = NULL;
+	for (size_t i = qp == M_NONE ? 0 : m->qps.v[qp].states.n; i-- > 0;) {
+		const struct m_state *s = &m->states.v[m->qps.v[qp].states.v[i]];
 
-	for (size_t i = 0; i < m->states.n; i++)
-		if (m->states.v[i].qp == qp && m->states.v[i].rec < rec && *m->states.v[i].new_)
-			state = m->states.v[i].new_;
-	return state;
+		if (s->rec < rec && *s->new_)
+			return s->new_;
+	}
+	return NULL;
 }
 
 /* A device may be in ERR before anybody is told: by the receives with which a traffic fills its queue up again nothing has come,
@@ -291,27 +291,35 @@ static bool request_is(const struct model *m, const struct m_post *p, const json
 }
 
 /* What is judged is a request's, or else follows from one that an end of the pair has posted in this life. */
+/* One like that was posted in the present life of either queue, by then. */
+static bool posted_at(const struct model *m, size_t qp, size_t rec, const json_t *when)
+{
+	const struct m_qp *q = qp == M_NONE ? NULL : &m->qps.v[qp];
+
+	for (int recv = 0; q && recv < 2; recv++) {
+		size_t queue = recv ? q->recv : q->send;
+
+		for (size_t i = 0; queue != M_NONE && i < m->queues.v[queue].tried.n; i++) {
+			const struct m_post *p = &m->posts.v[m->queues.v[queue].tried.v[i]];
+
+			if (p->rec <= rec && p->life == q->life && request_is(m, p, when))
+				return true;
+		}
+	}
+	return false;
+}
+
 static bool request_fits(const struct model *m, const struct m_match *what, const json_t *when)
 {
 	static const char *const keys[] = { "op", "lkey", "rkey", "to", "posted_in", "data" };
-	const struct m_qp *q = &m->qps.v[what->qp];
-	size_t peer = m_qp_find(m, q->peer, strlen(q->peer));
+	const char *peer = m->qps.v[what->qp].peer;
 	bool asked = false;
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		asked |= json_object_get(when, keys[i]) != NULL;
 	if (!asked || what->post)
 		return !asked || request_is(m, what->post, when);
-	for (size_t i = 0; i < m->posts.n; i++) {
-		const struct m_post *p = &m->posts.v[i];
-		size_t qp = p->queue == M_NONE ? M_NONE : m->queues.v[p->queue].qp;
-
-		if (qp == M_NONE || (qp != what->qp && qp != peer) || p->rec > what->rec || p->life != m->qps.v[qp].life)
-			continue;
-		if (request_is(m, p, when))
-			return true;
-	}
-	return false;
+	return posted_at(m, what->qp, what->rec, when) || posted_at(m, m_qp_find(m, peer, strlen(peer)), what->rec, when);
 }
 
 static bool packets_are(const json_t *when, const json_t *match)
@@ -384,7 +392,7 @@ bool m_profile_applies(const struct model *m, const json_t *entry, const struct 
 		return false;
 	if (!is(when, "path", what->path) || !move_is(what, json_object_get(when, "move")))
 		return false;
-	if (!is(when, "in", state_before(m, what->qp, what->rec)) ||
+	if ((json_str(when, "in") && !is(when, "in", state_before(m, what->qp, what->rec))) ||
 	    (json_str(when, "notify") && !(what->came && m_event_notify_is(m, what->came, json_str(when, "notify")))))
 		return false;
 	if (!path_mtu_is(m, what, when) ||
@@ -463,14 +471,9 @@ void m_profile_used(struct model *m, const json_t *entry, int step)
 
 void m_profile_specified(struct model *m, const struct m_match *what, int step)
 {
-	const json_t *entry;
-	size_t i;
-
-	if (!m->profile)
-		return;
-	json_array_foreach(m->profile->entries, i, entry)
-		if (profile_entry_seen(m->profile, entry) && m_profile_applies(m, entry, what))
-			count(use_of(m, entry, step), "specified");
+	for (size_t i = 0; i < m->entries_seen.n; i++)
+		if (m_profile_applies(m, m->entries_seen.v[i], what))
+			count(use_of(m, m->entries_seen.v[i], step), "specified");
 }
 
 bool m_profile_waives(const json_t *entry, const char *check)
