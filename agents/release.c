@@ -71,8 +71,7 @@ static void forget_case(struct agent *a)
 	agent_forget(a);
 	json_array_clear(a->events);
 	a->seed = 0;
-	witness_free(a->witness);
-	a->witness = NULL;
+	json_decref(witness_end(a));
 }
 
 static json_t *left_json(const struct object *o, int err)

@@ -78,6 +78,17 @@ static int start(struct agent *a, struct witness *w)
 	return 0;
 }
 
+json_t *witness_end(struct agent *a)
+{
+	json_t *report = witness_json(a->witness);
+
+	if (report)
+		agent_record(a, now_ns(), "clock", NULL, 0, json_incref(report));
+	witness_free(a->witness);
+	a->witness = NULL;
+	return report;
+}
+
 void op_witness(struct agent *a, struct request *r)
 {
 	uint64_t period_ns = json_u64(r->body, "period_ns", 0);
@@ -85,11 +96,8 @@ void op_witness(struct agent *a, struct request *r)
 	int rc;
 
 	if (a->witness) {
-		json_t *report = witness_json(a->witness);
+		json_t *report = witness_end(a);
 
-		agent_record(a, now_ns(), "clock", NULL, 0, json_incref(report));
-		witness_free(a->witness);
-		a->witness = NULL;
 		if (period_ns == 0) {
 			request_reply(r, report);
 			return;

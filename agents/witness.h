@@ -11,5 +11,7 @@ struct witness;
 void witness_free(struct witness *w);
 /* {"samples","late_max_ns","late_p99_ns","period_ns"}; NULL when none runs. */
 json_t *witness_json(const struct witness *w);
+/* Ends it, with what it has seen on record. NULL: there was none. */
+json_t *witness_end(struct agent *a);
 
 #endif

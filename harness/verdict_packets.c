@@ -235,13 +235,19 @@ static uint64_t grid_of(const struct judge *j)
 	return json_u64(j->profile ? j->profile->timing : NULL, "granularity", 0);
 }
 
+/* A timer on a tick may go off as much too early; and on a busy machine a packet comes by later than it was sent, and the next one
+ * may not. */
+static uint64_t slack_of(const struct judge *j)
+{
+	return grid_of(j) + j->m->late_max_ns;
+}
+
 /* Transmissions of the oldest request with silence between them: how many, and how far apart. */
 static void silences(struct judge *j, const struct flow *f)
 {
 	const struct m_packet *last = NULL;
 	int64_t times = 0, retries = json_int(f->attr, "retry_cnt", RETRIES_WITHOUT_END);
-	uint64_t t_ns = timer_ack_ns((unsigned)json_int(f->attr, "timeout", 0)), slack = grid_of(j) + j->m->late_max_ns;
-	/* On a busy machine a packet comes by later than it was sent, and the next one may not. */
+	uint64_t t_ns = timer_ack_ns((unsigned)json_int(f->attr, "timeout", 0)), slack = slack_of(j);
 	uint64_t low = t_ns > slack ? t_ns - slack : 0;
 
 	for (size_t i = 0; i < f->n; i++) {
@@ -301,8 +307,7 @@ static void rnr_waits(struct judge *j, const struct flow *f)
 			continue;
 		p = was_sent(f, i, nak->psn) ? sent_again(f, i, nak->psn) : NULL;
 		wait = timer_rnr_ns((unsigned)nak->syndrome & AETH_VALUE_MASK);
-		/* A timer on a tick may go off as much too early. */
-		wait = wait > grid_of(j) ? wait - grid_of(j) : 0;
+		wait = wait > slack_of(j) ? wait - slack_of(j) : 0;
 		if (p && p->t - nak->t < wait) {
 			too_soon(j, f, p, p->t - nak->t, wait, "the RNR NAK's timer");
 			return;
@@ -445,7 +450,7 @@ static uint64_t when_over(const struct judge *j, const struct flow *f, uint64_t 
 /* A QP in the Error state sends nothing, and answers nothing. */
 static void after_error(struct judge *j, const struct flow *f)
 {
-	uint64_t t = when_in_error(j, f), slack = grid_of(j) + j->m->late_max_ns, over;
+	uint64_t t = when_in_error(j, f), slack = slack_of(j), over;
 
 	/* What waits in a queue of the link comes by later than it was sent. */
 	if (t == UINT64_MAX || has_fault(j, "netem"))
