@@ -108,7 +108,7 @@ static void members_of_a_list_are_resolved(void)
 	json_t *step = json_pack("{s:s,s:[s],s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:[{s:s,s:i},{s:s,s:{s:s,s:i},s:i},{s:s,s:s,s:i}]}",
 				 "do", "post", "at", "p.a", "op", "SEND", "size", 64, "count", 3, "tag", 4096, "tx_off", 0,
 				 "stride", 64, "slots", 3, "chain", 1, "members", "op", "SEND", "size", 64, "op", "WRITE", "sge",
-				 "ref", "p.a.max_send_sge", "add", 1, "size", 64, "op", "READ", "rkey", "wrong", "size", 64);
+				 "ref", "p.a.max_send_sge", "add", 1, "size", 64, "op", "WRITE", "rkey", "wrong", "size", 64);
 	struct controller c;
 	struct case_run r;
 	struct ops ops = { .head = NULL };
