@@ -114,6 +114,7 @@ static void members_of_a_list_are_resolved(void)
 	struct ops ops = { .head = NULL };
 	struct error e = { "" };
 	const json_t *members;
+	unsigned n = 0;
 
 	run_with_plan(&r, &c);
 	ctl_object_find(&r, "p.a")->ret = json_pack("{s:{s:i}}", "cap", "max_send_sge", 2);
@@ -124,6 +125,14 @@ static void members_of_a_list_are_resolved(void)
 	CU_ASSERT_EQUAL(json_int(json_array_get(members, 1), "rkey", -1), 6);
 	CU_ASSERT_EQUAL(json_int(json_array_get(members, 2), "rkey", -1), 6 ^ 0xffffffffLL);
 	CU_ASSERT_PTR_NULL(json_object_get(json_array_get(members, 0), "rkey"));
+	/* Each has an account of its own; all of it is the newest. */
+	for (const struct post *p = r.posts; p; p = p->next) {
+		static const char *const want[] = { "SEND", "WRITE", "WRITE" };
+
+		CU_ASSERT(p->list ? p->index == n && p->list == r.posts->prev && strcmp(p->op, want[n]) == 0 : n == 3);
+		n += p->list != NULL;
+	}
+	CU_ASSERT_EQUAL(n, 3);
 	ops_free(&ops);
 	json_decref(step);
 	run_done(&r);
