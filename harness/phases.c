@@ -291,20 +291,24 @@ static const json_t *traffic_plan(const struct model *m, size_t inst)
 static bool rate_of(const struct look *l, size_t i, struct rate *ret)
 {
 	const struct m_kept *end = &l->m->kept.v[i];
-	const char *as = json_str(end->r, "as"), *obj = json_str(end->r, "obj"), *phase = json_str(end->r, "phase");
+	bool traffic = !strcmp(end->kind, "traffic");
+	const char *as = traffic ? json_str(end->r, "as") : NULL, *obj = json_str(end->r, "obj"),
+		   *phase = json_str(end->r, "phase");
 	int64_t done = json_int(end->r, "done", 0);
-	size_t qp = obj ? m_qp_find(l->m, obj, strlen(obj)) : M_NONE;
+	size_t qp = as && obj ? m_qp_find(l->m, obj, strlen(obj)) : M_NONE;
 
-	if (strcmp(end->kind, "traffic") || !as || !phase || qp == M_NONE || !l->is_of[qp] || done <= 0 ||
-	    (strcmp(phase, "end") && strcmp(phase, "stop")))
+	if (!as || !phase || qp == M_NONE || !l->is_of[qp] || done <= 0 || (strcmp(phase, "end") && strcmp(phase, "stop")))
 		return false;
 	for (size_t k = i; k-- > 0;) {
 		const struct m_kept *b = &l->m->kept.v[k];
-		const char *name = json_str(b->r, "as"), *what = json_str(b->r, "phase"), *of = json_str(b->r, "obj");
+		const char *name = strcmp(b->kind, "traffic") ? NULL : json_str(b->r, "as"), *what, *of;
 		const json_t *plan;
 
-		if (strcmp(b->kind, "traffic") || !name || !what || !of || strcmp(name, as) || strcmp(of, obj) ||
-		    strcmp(what, "start"))
+		if (!name || strcmp(name, as))
+			continue;
+		what = json_str(b->r, "phase");
+		of = json_str(b->r, "obj");
+		if (!what || !of || strcmp(of, obj) || strcmp(what, "start"))
 			continue;
 		if (end->t <= b->t)
 			return false;
@@ -345,7 +349,10 @@ static void find_full(struct look *l)
 	if (l->n_pairs != 1)
 		return;
 	for (i = 0; i < l->m->kept.n && l->m->kept.v[i].rec < l->begin_rec; i++)
-		if (rate_of(l, i, &r) && r.end_t <= l->p->begin.t)
+		;
+	/* The newest before it. */
+	for (size_t k = i; before.per_ns <= 0 && k-- > 0;)
+		if (rate_of(l, k, &r) && r.end_t <= l->p->begin.t)
 			before = r;
 	for (; before.per_ns > 0 && i < l->m->kept.n && l->m->kept.v[i].rec < end; i++)
 		if (rate_of(l, i, &r) && alike(&r, &before) && r.per_ns * 100 >= before.per_ns * FULL_PERCENT) {
