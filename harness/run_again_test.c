@@ -197,6 +197,7 @@ static void test_stdin_again(void)
 	CU_ASSERT_FATAL(kept[0] && strstr(kept[0], "/stdin.yaml"));
 	snprintf(text, sizeof(text), "qpdrill run %s --seed 0x7", kept[0]);
 	CU_ASSERT_STRING_EQUAL(json_str(run, "repeat"), text);
+	CU_ASSERT_STRING_EQUAL(json_str(run, "narrowed"), " --select stdin");
 	o.paths = kept;
 	CU_ASSERT(run_with(&o) == 0);
 	check_results(kept[0], "stdin=pass");

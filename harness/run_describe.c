@@ -57,6 +57,28 @@ static json_t *repeat_command(const struct run_options *o, const json_t *paths)
 	return command;
 }
 
+/* What left cases out, as words of a command: who repeats one case says that instead. */
+static json_t *narrowed(const struct run_options *o)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	json_t *words = NULL;
+
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < o->n_select; i++) {
+		fputs(" --select", out);
+		shell_word(out, o->select[i]);
+	}
+	if (o->shards)
+		fprintf(out, " --shard %u/%u", o->shard, o->shards);
+	if (fclose(out) == 0)
+		words = json_string(text);
+	free(text);
+	return words;
+}
+
 int run_describe(const struct run_options *o, const struct run_cases *list, struct run_folder *f, struct error *e)
 {
 	json_t *set = json_array(), *paths = paths_of(o, f);
@@ -66,6 +88,7 @@ int run_describe(const struct run_options *o, const struct run_cases *list, stru
 		json_array_append_new(set, json_string(*s));
 	json_object_set(f->run, "command", (json_t *)o->command);
 	json_object_set_new(f->run, "repeat", repeat_command(o, paths));
+	json_object_set_new(f->run, "narrowed", narrowed(o));
 	json_object_set_new(f->run, "paths", paths);
 	json_object_set_new(f->run, "seed", json_hex(o->seed));
 	json_object_set_new(f->run, "set", set);

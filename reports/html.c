@@ -102,7 +102,9 @@ static void put_summary(struct xml *x, const struct report_run *run)
 		return;
 	xml_start(x, "p");
 	xml_text(x, "The same again: ");
-	xml_element(x, "code", NULL, report_str(run->run, "repeat"));
+	xml_start(x, "code");
+	xml_textf(x, "%s%s", report_str(run->run, "repeat"), report_str(run->run, "narrowed"));
+	xml_end(x);
 	xml_end(x);
 }
 

@@ -19,7 +19,7 @@ static const struct {
 	{ "lab", "lab" },           { "seed", "seed" },         { "build", "qpdrill" },         { "started", "started" },
 	{ "ended", "ended" },       { "command", "command" },   { "repeat", "the same again" }, { "set", "attributes set" },
 };
-static const char *const elsewhere[] = { "schema", "id", "cases", "hashes", "troubles", "exit", "devices" };
+static const char *const elsewhere[] = { "schema", "id", "cases", "hashes", "troubles", "exit", "devices", "narrowed" };
 
 static void put_value(struct xml *x, const json_t *value)
 {

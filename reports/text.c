@@ -542,7 +542,7 @@ static void put_left_out(FILE *out, const struct report_run *run)
 static int text_write(const struct report_run *run, FILE *out, bool colour, struct error *e)
 {
 	struct report_counts c = report_count(run);
-	char safe[4096];
+	char safe[4096], narrowed[4096];
 
 	put_head(out, run);
 	put_table(out, run, colour);
@@ -553,7 +553,8 @@ static int text_write(const struct report_run *run, FILE *out, bool colour, stru
 	put_again(out, run);
 	fprintf(out, "\neverything about it: %s\n", log_escape(run->dir, safe, sizeof(safe)));
 	if (*report_str(run->run, "repeat"))
-		fprintf(out, "the same again: %s\n", log_escape(report_str(run->run, "repeat"), safe, sizeof(safe)));
+		fprintf(out, "the same again: %s%s\n", log_escape(report_str(run->run, "repeat"), safe, sizeof(safe)),
+			log_escape(report_str(run->run, "narrowed"), narrowed, sizeof(narrowed)));
 	put_left_out(out, run);
 	fprintf(out, "%u with deviations, %u inconclusive, %u harness errors\n", c.deviation, c.inconclusive, c.error);
 	fprintf(out, "%u passed, %u failed, %u skipped\n", report_passed(&c), report_failed(&c), c.skip);
