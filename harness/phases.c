@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "phases.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "json.h"
 
@@ -287,28 +289,50 @@ static const json_t *traffic_plan(const struct model *m, size_t inst)
 	return check ? check : step;
 }
 
+static bool is_traffic(const struct m_kept *k, const char *phase)
+{
+	const char *what = strcmp(k->kind, "traffic") ? NULL : json_str(k->r, "phase");
+
+	return what && !strcmp(what, phase);
+}
+
+static bool has_same(const json_t *a, const json_t *b, const char *key)
+{
+	const char *x = json_str(a, key), *y = json_str(b, key);
+
+	return x && y && !strcmp(x, y);
+}
+
+/* Where traffics begin, among the records that are kept. */
+struct starts {
+	size_t *at, n;
+};
+
+static int starts_find(const struct model *m, struct starts *s)
+{
+	*s = (struct starts){ .at = calloc(m->kept.n + 1, sizeof(*s->at)) };
+	for (size_t i = 0; s->at && i < m->kept.n; i++)
+		if (is_traffic(&m->kept.v[i], "start"))
+			s->at[s->n++] = i;
+	return s->at ? 0 : -ENOMEM;
+}
+
 /* The traffic of which record i of those that are kept is the end. */
-static bool rate_of(const struct look *l, size_t i, struct rate *ret)
+static bool rate_of(const struct look *l, const struct starts *s, size_t i, struct rate *ret)
 {
 	const struct m_kept *end = &l->m->kept.v[i];
-	bool traffic = !strcmp(end->kind, "traffic");
-	const char *as = traffic ? json_str(end->r, "as") : NULL, *obj = json_str(end->r, "obj"),
-		   *phase = json_str(end->r, "phase");
+	bool is_end = is_traffic(end, "end") || is_traffic(end, "stop");
+	const char *obj = is_end ? json_str(end->r, "obj") : NULL;
 	int64_t done = json_int(end->r, "done", 0);
-	size_t qp = as && obj ? m_qp_find(l->m, obj, strlen(obj)) : M_NONE;
+	size_t qp = obj ? m_qp_find(l->m, obj, strlen(obj)) : M_NONE;
 
-	if (!as || !phase || qp == M_NONE || !l->is_of[qp] || done <= 0 || (strcmp(phase, "end") && strcmp(phase, "stop")))
+	if (qp == M_NONE || !l->is_of[qp] || done <= 0)
 		return false;
-	for (size_t k = i; k-- > 0;) {
-		const struct m_kept *b = &l->m->kept.v[k];
-		const char *name = strcmp(b->kind, "traffic") ? NULL : json_str(b->r, "as"), *what, *of;
+	for (size_t k = s->n; k-- > 0;) {
+		const struct m_kept *b = &l->m->kept.v[s->at[k]];
 		const json_t *plan;
 
-		if (!name || strcmp(name, as))
-			continue;
-		what = json_str(b->r, "phase");
-		of = json_str(b->r, "obj");
-		if (!what || !of || strcmp(of, obj) || strcmp(what, "start"))
+		if (s->at[k] >= i || !has_same(b->r, end->r, "as") || !has_same(b->r, end->r, "obj"))
 			continue;
 		if (end->t <= b->t)
 			return false;
@@ -341,27 +365,36 @@ static size_t story_ends(const struct look *l)
 	return l->m->n_recs;
 }
 
-static void find_full(struct look *l)
+static void find_full_of(struct look *l, const struct starts *s)
 {
 	struct rate before = { .per_ns = 0 }, r;
 	size_t end = story_ends(l), i;
 
-	if (l->n_pairs != 1)
-		return;
 	for (i = 0; i < l->m->kept.n && l->m->kept.v[i].rec < l->begin_rec; i++)
 		;
 	/* The newest before it. */
 	for (size_t k = i; before.per_ns <= 0 && k-- > 0;)
-		if (rate_of(l, k, &r) && r.end_t <= l->p->begin.t)
+		if (rate_of(l, s, k, &r) && r.end_t <= l->p->begin.t)
 			before = r;
 	for (; before.per_ns > 0 && i < l->m->kept.n && l->m->kept.v[i].rec < end; i++)
-		if (rate_of(l, i, &r) && alike(&r, &before) && r.per_ns * 100 >= before.per_ns * FULL_PERCENT) {
+		if (rate_of(l, s, i, &r) && alike(&r, &before) && r.per_ns * 100 >= before.per_ns * FULL_PERCENT) {
 			const char *obj = json_str(l->m->kept.v[i].r, "obj");
 			size_t qp = m_qp_find(l->m, obj, strlen(obj));
 
 			l->p->at[PHASE_FULL] = on_clock_of(l->m, l->m->qps.v[qp].agent, r.end_t);
 			return;
 		}
+}
+
+static void find_full(struct look *l)
+{
+	struct starts s;
+
+	if (l->n_pairs == 1 && !starts_find(l->m, &s)) {
+		if (s.n)
+			find_full_of(l, &s);
+		free(s.at);
+	}
 }
 
 bool phases_of(const struct model *m, size_t inst, struct phases *ret)
