@@ -7,7 +7,7 @@
 #include "json.h"
 #include "log.h"
 
-#define ROUNDS_MAX 3 /* of half a minute and more */
+#define ROUNDS_MAX 2 /* a minute each */
 
 /* ---- points of a curve ---- */
 

@@ -58,7 +58,8 @@ static void to_err(struct case_run *r, const struct ends *ends)
 
 		if (qp->exists && qp->state && strcmp(qp->state, "ERR") != 0 && strcmp(qp->state, "RESET") != 0)
 			ops_add(&ops, qp->agent,
-				json_pack("{s:s,s:s,s:s,s:s}", "op", "qp_modify", "name", qp->name, "to", "ERR", "by", "recover"));
+				json_pack("{s:s,s:s,s:s,s:s,s:b}", "op", "qp_modify", "name", qp->name, "to", "ERR", "by",
+					  "recover", "brief", 1));
 	}
 	ops_run(r, &ops, 0, NULL);
 	ops_free(&ops);
