@@ -23,9 +23,9 @@ struct comparison {
 /* What belongs to one run alone, what is told in another place, and how a lab calls its devices and links. */
 static bool is_own(const char *key)
 {
-	static const char *const own[] = { "device",  "netdev", "gid",  "guid",   "gid_index", "lid",      "cases",
-					   "command", "ended",  "exit", "hashes", "id",        "narrowed", "paths",
-					   "repeat",  "schema", "seed", "set",    "started",   "troubles" };
+	static const char *const own[] = { "device",  "netdev", "gid",    "guid",   "gid_index", "lid",      "cases",
+					   "command", "ended",  "exit",   "hashes", "id",        "left_out", "narrowed",
+					   "paths",   "repeat", "schema", "seed",   "set",       "started",  "troubles" };
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
 		if (!strcmp(own[i], key))

@@ -19,7 +19,7 @@ static const struct {
 	{ "lab", "lab" },           { "seed", "seed" },         { "build", "qpdrill" },         { "started", "started" },
 	{ "ended", "ended" },       { "command", "command" },   { "repeat", "the same again" }, { "set", "attributes set" },
 };
-static const char *const elsewhere[] = { "schema", "id", "cases", "hashes", "troubles", "exit", "devices", "narrowed" };
+static const char *const elsewhere[] = { "schema", "id", "cases", "hashes", "troubles", "exit", "devices", "narrowed", "left_out" };
 
 static void put_value(struct xml *x, const json_t *value)
 {
@@ -227,6 +227,9 @@ void html_environment(struct xml *x, const struct report_run *run)
 	json_object_foreach(run->run, key, value)
 		if (!is_told(key, value))
 			put_fact(x, key, value);
+	json_object_foreach(json_object_get(run->run, "left_out"), key, value)
+		put_words(x, "left out", "%" JSON_INTEGER_FORMAT " cases tagged %s, which run when they are asked for",
+			  json_integer_value(value), key);
 	put_fact(x, "exit status", json_object_get(run->run, "exit"));
 	put_devices(x, json_object_get(run->run, "devices"));
 	put_hash_facts(x, hashes, lines ? lines : "");
