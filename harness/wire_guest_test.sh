@@ -52,7 +52,7 @@ moment() {
 	never) false ;;
 	esac
 }
-# A wire's death ends the wait of its case, so that may be long.
+# A wire's death ends the wait of its case, so that may be long; that one stands still is found by the next question to it.
 one() { # signal moment how-long-the-case-waits
 	out=/run/out-\$1-\$2
 	mkdir /run/\$1-\$2
@@ -98,7 +98,7 @@ tagged() {
 tagged
 one KILL start 400s
 one KILL traffic 400s
-one STOP start 400s
+one STOP start 15s
 one STOP traffic 15s
 one NONE never 1s
 END
