@@ -404,6 +404,9 @@ void step_traffic(struct case_run *r, const json_t *step, struct step_result *re
 		rc = value_resolve(r, json_object_get(step, "depth"), 8, &spec.depth, &e);
 	if (!rc)
 		rc = value_resolve(r, json_object_get(step, "messages"), spec.background ? 0 : 64, &spec.messages, &e);
+	/* The step has begun it, the case has it until it is stopped. */
+	if (spec.background && r->end_ns > end)
+		end = r->end_ns;
 	if (!rc)
 		rc = ctl_traffic_run(r, &ends, &spec, end > begin ? end - begin : 1, &e);
 	if (!rc && spec.background)
