@@ -68,6 +68,7 @@ static void state_places(struct place places[PLACES])
 static int state_dir(char **ret, struct error *e)
 {
 	struct place places[PLACES];
+	bool any = false;
 	int rc = -ENOENT;
 
 	state_places(places);
@@ -76,6 +77,7 @@ static int state_dir(char **ret, struct error *e)
 
 		if (!places[i].base)
 			continue;
+		any = true;
 		if (asprintf(&path, "%s%s", places[i].base, places[i].sub) < 0)
 			return error_set(e, -ENOMEM, "out of memory");
 		rc = make_folder(path);
@@ -89,10 +91,8 @@ static int state_dir(char **ret, struct error *e)
 		if (i == 0)
 			return rc;
 	}
-	return rc == -ENOENT
-		       ? error_set(e, rc,
-				   "no place for the journal of changes: QPDRILL_STATE, XDG_RUNTIME_DIR and HOME are all unset")
-		       : rc;
+	return any ? rc
+		   : error_set(e, rc, "no place for the journal of changes: QPDRILL_STATE, XDG_RUNTIME_DIR and HOME are all unset");
 }
 
 static json_t *file_id(const char *path)
