@@ -127,6 +127,14 @@ static json_t *rig_wait(int id)
 #define rig_ask(...) rig_wait(rig_send(__VA_ARGS__))
 #define rig_rc(...) ((int)json_int(rig_ask(__VA_ARGS__), "rc", -EIO))
 
+/* The device `dev`, its `pd` and a `cq` of 64. */
+static inline void rig_objects(void)
+{
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "device_open", "name", "dev", "device", "fake0"), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "pd_create", "name", "pd", "dev", "dev"), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i}", "op", "cq_create", "name", "cq", "dev", "dev", "depth", 64), 0);
+}
+
 /* The n-th record (from 0) of a kind about an object; NULL when there are fewer. Borrowed. */
 static inline json_t *rig_record(const char *kind, const char *obj, unsigned n)
 {

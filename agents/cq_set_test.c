@@ -16,9 +16,7 @@
 static void set_up(void)
 {
 	rig_start();
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "device_open", "name", "dev", "device", "fake0"), 0);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "pd_create", "name", "pd", "dev", "dev"), 0);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i}", "op", "cq_create", "name", "cq", "dev", "dev", "depth", 64), 0);
+	rig_objects();
 	CU_ASSERT_EQUAL_FATAL(rig_rc("{s:s, s:s, s:s, s:s, s:s, s:s}", "op", "qp_create", "name", "p.a", "pd", "pd", "type", "RC",
 				     "send_cq", "cq", "recv_cq", "cq"),
 			      0);

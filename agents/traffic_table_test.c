@@ -31,9 +31,7 @@ static void set_up(void)
 {
 	fake.post_room = FAKE_MAX;
 	rig_start();
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "device_open", "name", "dev", "device", "fake0"), 0);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "pd_create", "name", "pd", "dev", "dev"), 0);
-	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i}", "op", "cq_create", "name", "cq", "dev", "dev", "depth", 64), 0);
+	rig_objects();
 	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i}", "op", "mr_create", "name", "trf", "pd", "pd", "bytes", 16384), 0);
 	for (unsigned i = 0; i < QPS; i++)
 		create(i);
