@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-event.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../reports/report.h"
@@ -402,25 +401,14 @@ static int loop_open(struct run *r, struct error *e)
 	return rc < 0 ? error_set(e, rc, "event loop: %s", strerror(-rc)) : 0;
 }
 
-static char *timestamp(char *buf, size_t size)
-{
-	time_t now = time(NULL);
-	struct tm tm;
-
-	gmtime_r(&now, &tm);
-	strftime(buf, size, "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return buf;
-}
-
 static int folder_fill(struct run *r, struct error *e)
 {
 	int rc = run_folder_open(r->o->out, &r->folder, e);
-	char stamp[64];
 
 	if (rc)
 		return rc;
 	rc = run_describe(r->o, &r->cases, &r->folder, e);
-	json_object_set_new(r->folder.run, "started", json_string(timestamp(stamp, sizeof(stamp))));
+	run_folder_stamp(&r->folder, "started");
 	if (r->left_out)
 		json_object_set_new(r->folder.run, "left_out", json_pack("{s:I}", RUN_LEFT_OUT, (json_int_t)r->left_out));
 	for (size_t i = 0; i < r->cases.n && !rc; i++)
@@ -520,10 +508,9 @@ static int finish(struct run *r, FILE *out, int status)
 {
 	struct report_run report;
 	struct error e = { "" };
-	char stamp[64];
 	int rc;
 
-	json_object_set_new(r->folder.run, "ended", json_string(timestamp(stamp, sizeof(stamp))));
+	run_folder_stamp(&r->folder, "ended");
 	json_object_set_new(r->folder.run, "exit", json_integer(status));
 	rc = run_folder_save(&r->folder, &e);
 	if (!rc)

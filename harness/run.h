@@ -102,6 +102,8 @@ int run_folder_keep(const struct run_folder *f, const char *name, const void *da
 int run_folder_verdict(const struct run_folder *f, const struct run_case *c, const json_t *verdict, struct error *e);
 /* Writes run.json as it stands. */
 int run_folder_save(struct run_folder *f, struct error *e);
+/* What time it is (UTC, ISO 8601), as `key` of run.json. */
+void run_folder_stamp(struct run_folder *f, const char *key);
 /* Appends a line to results.jsonl, at once on disk. */
 int run_folder_result(struct run_folder *f, const json_t *result, struct error *e);
 /* Writes results.jsonl anew, in the order of the list: cases that ran side by side ended in another. */

@@ -80,6 +80,17 @@ static void link_latest(const char *out, const char *id)
 		unlink(fresh);
 }
 
+void run_folder_stamp(struct run_folder *f, const char *key)
+{
+	time_t now = time(NULL);
+	char stamp[64];
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	json_object_set_new(f->run, key, json_string(stamp));
+}
+
 int run_folder_open(const char *out, struct run_folder *ret, struct error *e)
 {
 	struct run_folder f = { 0 };
