@@ -44,8 +44,7 @@ static const struct manual_program manual = {
 	.what = "holds the queue pairs of one application, as a controller asks it",
 	.usage = "<REQUESTS >RECORDS",
 	.text = "Stands for one application: opens RDMA devices, makes queue pairs and what they need, posts, polls, and tells all "
-		"that "
-		"it sees.\n"
+		"that it sees.\n"
 		"JSON lines: requests on standard input, replies and records on standard output. It asserts nothing and listens on "
 		"nothing; at the end of its standard input it lets go of everything and leaves.\n",
 	.example = "(echo '{\"id\":1,\"op\":\"device_open\",\"name\":\"dev.a\",\"device\":\"rxe0\"}'; cat) | qpdrill-agent",

@@ -137,10 +137,9 @@ int cmd_bench(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "\n--compare OLD NEW",
 		.doc = "Measures what the harness itself costs, as ratios of two things side by side: guests against bare ones, "
-		       "agents "
-		       "against perftest, a suite against its longest case and its CPU time, a pair of a thousand against one "
-		       "of a hundred and against the bare moves, the wire against a bridge."
-		       "\vExit status 1 when a ratio is beyond its bar or, with --compare, worse by more than a third.",
+		       "agents against perftest, a suite against its longest case and its CPU time, a pair of a thousand "
+		       "against one of a hundred and against the bare moves, the wire against a bridge.\vExit status 1 when "
+		       "a ratio is beyond its bar or, with --compare, worse by more than a third.",
 	};
 	struct arguments a = { .o = { .rounds = 5, .accel = "auto" } };
 	struct error e = { "" };

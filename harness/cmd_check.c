@@ -59,9 +59,7 @@ static const struct argp argp = {
 	.parser = parse_option,
 	.args_doc = "PATH...",
 	.doc = "Checks scenario files and says where each mistake is, what it is and what would have been right. A folder stands "
-	       "for "
-	       "all files "
-	       "below it, - for standard input.",
+	       "for all files below it, - for standard input.",
 };
 
 static void add_json(struct check_result *r, const struct scenario_path *p, const struct scenario *s, const struct diag *d)

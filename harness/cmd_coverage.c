@@ -110,9 +110,8 @@ int cmd_coverage(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "[PATH...]",
 		.doc = "Prints what the scenarios below PATH (default: the project's own) assert: transport x operation x fault x "
-		       "status "
-		       "x recovery path, which demands of the specification and rows of the articles they name in `refs`, and what "
-		       "none does.",
+		       "status x recovery path, which demands of the specification and rows of the articles they name in "
+		       "`refs`, and what none does.",
 	};
 	json_t *plans = json_array(), *verdicts = NULL, *coverage = NULL;
 	struct input in = { .run = NULL };

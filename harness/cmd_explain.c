@@ -145,8 +145,7 @@ int cmd_explain(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "WORD",
 		.doc = "Says what a status, event, state, errno, verdict or counter means, what is likely to have caused it, and "
-		       "which "
-		       "scenarios show it.",
+		       "which scenarios show it.",
 	};
 	const char *word = NULL, *near = NULL;
 	const struct name *row;

@@ -120,11 +120,8 @@ int cmd_new(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "AREA/NAME",
 		.doc = "Writes scenarios/AREA/NAME.yaml: a scenario to begin with, with comments, that is well-formed and runs as "
-		       "it "
-		       "is. It injects one fault, with all the parameters that this has, and expects what the specification says "
-		       "of "
-		       "it.\v"
-		       "A file that is there is left as it is.",
+		       "it is. It injects one fault, with all the parameters that this has, and expects what the "
+		       "specification says of it.\vA file that is there is left as it is.",
 	};
 	struct input in = { .id = NULL };
 	struct error e = { "" };

@@ -91,10 +91,8 @@ static const struct argp_option options[] = {
 	{ "keep", KEY_KEEP, NULL, 0, "leave the lab up after a failure and tell how to enter it", 3 },
 	{ "pause-at", KEY_PAUSE_AT, "STEP", 0,
 	  "stop the one case before this step and tell how to look at it; Enter (a line on standard input) lets it go on. STEP is "
-	  "its "
-	  "number, its name (`as`), FILE:LINE as failures name it, or what it does. The case's deadlines do not count the time, "
-	  "but timers "
-	  "of the protocol run on in the kernel: what fails after that is inconclusive",
+	  "its number, its name (`as`), FILE:LINE as failures name it, or what it does. The case's deadlines do not count "
+	  "the time, but timers of the protocol run on in the kernel: what fails after that is inconclusive",
 	  3 },
 	{ "pause-max", KEY_PAUSE_MAX, "TIME", 0, "it goes on by itself after so long (default: 10min)", 3 },
 	{ "quiet", 'q', NULL, 0, "no progress, only the report", 3 },
@@ -393,8 +391,7 @@ int cmd_run(int argc, char **argv)
 		.args_doc = "PATH...",
 		.doc = "Runs every scenario below each PATH (a file, a folder, or - for one on standard input) and judges it.\v"
 		       "The report goes to standard output, progress to standard error, everything else to a folder of its own "
-		       "below "
-		       "runs/.",
+		       "below runs/.",
 	};
 	struct input in = {
 		.o = { .lab = "auto", .accel = "auto", .out = "runs", .provider = "rxe", .pause_max_ns = PAUSE_MAX_NS }
