@@ -106,7 +106,7 @@ static void group_of_end(struct eval *v, struct wc_group *g, const struct m_end 
 	struct m_account a = m_account_life(m, queue, m_life_of(m, queue, life), g->recv);
 	uint32_t have = 0;
 
-	for (size_t k = life == q->life ? q->life_comps : 0; k < q->comps.n; k++) {
+	for (size_t k = m_comps_of_life(q, life); k < q->comps.n; k++) {
 		const struct m_comp *c = &m->comps.v[q->comps.v[k]];
 
 		if (c->recv != g->recv || c->qp_life != life || c->twice || c->marker || (*c->traffic && c->success))

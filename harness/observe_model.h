@@ -289,6 +289,8 @@ const char *m_intern(struct model *m, const char *text); /* never NULL; "" for N
 size_t m_qp_find(const struct model *m, const char *name, size_t len);
 size_t m_queue_find(const struct model *m, const char *name);
 struct m_life *m_life_get(struct model *m, size_t queue, unsigned life, bool make);
+/* Where the completions of a life begin among those of its QP; of a life that is over that is not kept: 0. */
+size_t m_comps_of_life(const struct m_qp *q, unsigned life);
 const struct m_life *m_life_of(const struct model *m, size_t queue, unsigned life);
 /* The newest run of this step, M_NONE when it never ran. */
 size_t m_inst_latest(const struct model *m, int step);

@@ -493,6 +493,11 @@ struct m_account m_account_post(const struct model *m, const struct m_post *p)
 	return a;
 }
 
+size_t m_comps_of_life(const struct m_qp *q, unsigned life)
+{
+	return life == q->life ? q->life_comps : 0;
+}
+
 size_t m_posts_of_life(const struct model *m, size_t queue, unsigned life)
 {
 	const struct m_queue *q = &m->queues.v[queue];

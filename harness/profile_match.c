@@ -28,7 +28,7 @@ static const char *role_of(const struct model *m, size_t qp, unsigned life)
 {
 	const struct m_qp *q = &m->qps.v[qp];
 
-	for (size_t i = 0; i < q->comps.n; i++) {
+	for (size_t i = m_comps_of_life(q, life); i < q->comps.n; i++) {
 		const struct m_comp *c = &m->comps.v[q->comps.v[i]];
 
 		if (!c->recv && c->qp_life == life && !c->success && strcmp(c->status, "WR_FLUSH_ERR"))
@@ -95,15 +95,15 @@ static size_t peer_of(const struct model *m, size_t qp)
 /* A request of this QP ended with one of these, or would have if an entry had not excused it. */
 static bool saw(const struct model *m, const struct m_match *what, size_t of, const json_t *statuses)
 {
-	const struct m_qp *q = &m->qps.v[what->qp];
-	bool present = !what->life || what->life == q->life;
+	const struct m_qp *q = of == M_NONE ? NULL : &m->qps.v[of];
+	bool present = !what->life || what->life == m->qps.v[what->qp].life;
 
-	for (size_t i = 0; statuses && of != M_NONE && i < m->qps.v[of].comps.n; i++) {
-		const struct m_comp *c = &m->comps.v[m->qps.v[of].comps.v[i]];
+	for (size_t i = q && present ? m_comps_of_life(q, q->life) : 0; statuses && q && i < q->comps.n; i++) {
+		const struct m_comp *c = &m->comps.v[q->comps.v[i]];
 		const char *spec = json_str(json_object_get(c->deviation, "when"), "spec");
 
 		/* Of one QP's two queues either may have been polled first. */
-		if (c->recv || (of != what->qp && c->rec > what->rec) || (present && c->qp_life != m->qps.v[of].life))
+		if (c->recv || (of != what->qp && c->rec > what->rec) || (present && c->qp_life != q->life))
 			continue;
 		if (json_array_has(statuses, c->status) || (spec && json_array_has(statuses, spec)))
 			return true;
@@ -186,8 +186,8 @@ static bool fault_is(const struct model *m, const struct m_match *what, const js
 		const struct m_fault *f = &m->faults.v[i];
 		const json_t *args = json_object_get(m->insts.v[f->inst].plan, "args");
 
-		if (f->injected && f->rec <= what->rec && m_fault_reaches(m, f, what->qp) && is(when, "fault", f->name) &&
-		    is(when, "detection", f->detection) && m_profile_has_arguments(args, with))
+		if (f->injected && f->rec <= what->rec && is(when, "fault", f->name) && is(when, "detection", f->detection) &&
+		    m_fault_reaches(m, f, what->qp) && m_profile_has_arguments(args, with))
 			return true;
 	}
 	return false;
@@ -299,9 +299,11 @@ static bool posted_at(const struct model *m, size_t qp, size_t rec, const json_t
 	for (int recv = 0; q && recv < 2; recv++) {
 		size_t queue = recv ? q->recv : q->send;
 
-		for (size_t i = 0; queue != M_NONE && i < m->queues.v[queue].tried.n; i++) {
+		for (size_t i = queue != M_NONE ? m->queues.v[queue].tried.n : 0; i-- > 0;) {
 			const struct m_post *p = &m->posts.v[m->queues.v[queue].tried.v[i]];
 
+			if (p->life && p->life < q->life)
+				break;
 			if (p->rec <= rec && p->life == q->life && request_is(m, p, when))
 				return true;
 		}
@@ -388,7 +390,7 @@ bool m_profile_applies(const struct model *m, const json_t *entry, const struct 
 	if (!is(when, "api", json_str(q->plan, "api") ? json_str(q->plan, "api") : "classic"))
 		return false;
 	if (!is(when, "queue", what->recv ? "recv" : "send") || !is(when, "type", q->type) ||
-	    !is(when, "at", role_of(m, what->qp, what->life ? what->life : q->life)))
+	    (json_str(when, "at") && !is(when, "at", role_of(m, what->qp, what->life ? what->life : q->life))))
 		return false;
 	if (!is(when, "path", what->path) || !move_is(what, json_object_get(when, "move")))
 		return false;
