@@ -133,6 +133,13 @@ static void excuse(struct judge *j, const struct m_comp *c, size_t inst, const j
 		  units_format_ns(j->m->late_max_ns, late, sizeof(late)));
 }
 
+/* A request and its answer take several turns of the kernel's tasks at both ends, and each may be as late as the timers were. Where
+ * a fault acts on the QP, it is the nearer cause. */
+static uint64_t round_trip_late_ns(const struct judge *j, const struct m_comp *c)
+{
+	return (m_fault_on(j->m, c->qp, c->rec) ? 1 : LATE_ONES) * j->m->late_max_ns;
+}
+
 void verdict_excuse_late(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->comps.n; i++) {
@@ -144,7 +151,7 @@ void verdict_excuse_late(struct judge *j)
 			continue;
 		attr = judge_attr_at(j, c->qp, c->rec);
 		all_ns = retries_ns(attr);
-		if (!all_ns || all_ns > j->m->late_max_ns)
+		if (!all_ns || all_ns > round_trip_late_ns(j, c))
 			continue;
 		for (size_t k = 0; k < j->findings.n; k++)
 			if (is_about(j, &j->findings.v[k], c)) {

@@ -15,17 +15,21 @@ static const struct row {
 	int late_ms;         /* the witness timers */
 	const char *warning; /* of the kernel, besides */
 	const char *verdict, *text;
+	bool cleared; /* the fault, before anything is posted */
 } rows[] = {
-	{ "an end of retries that is expected", RETRY_EXC, "absent", 12, 70, NULL, "pass", NULL },
-	{ "one that is not, on a machine in time", SUCCESS, "intact", 12, 0, NULL, "fail", "seen RETRY_EXC_ERR" },
-	{ "late, but by less than the retries take", SUCCESS, "intact", 12, 67, NULL, "fail", "seen RETRY_EXC_ERR" },
-	{ "late by more", SUCCESS, "intact", 12, 68, NULL, "inconclusive", TURN },
-	{ "retries that take longer", SUCCESS, "intact", 14, 68, NULL, "fail", "seen RETRY_EXC_ERR" },
-	{ "retries that never end", SUCCESS, "intact", 0, 68, NULL, "fail", "can never come" },
-	{ "a completion that no step speaks of", NULL, NULL, 12, 70, NULL, "inconclusive", TURN },
-	{ "the same in time", NULL, NULL, 12, 20, NULL, "fail", "unexpected RETRY_EXC_ERR" },
-	{ "it is expected, and something else is not", RETRY_EXC, "intact", 12, 70, NULL, "fail", "payload" },
-	{ "the kernel complains as well", SUCCESS, "intact", 12, 70, "WARNING: at rxe_comp.c", "fail", "WARNING: at rxe_comp.c" },
+	{ "an end of retries that is expected", RETRY_EXC, "absent", 12, 70, NULL, "pass", NULL, false },
+	{ "one that is not, on a machine in time", SUCCESS, "intact", 12, 0, NULL, "fail", "seen RETRY_EXC_ERR", false },
+	{ "late, but by less than the retries take", SUCCESS, "intact", 12, 67, NULL, "fail", "seen RETRY_EXC_ERR", false },
+	{ "late by more", SUCCESS, "intact", 12, 68, NULL, "inconclusive", TURN, false },
+	{ "retries that take longer", SUCCESS, "intact", 14, 68, NULL, "fail", "seen RETRY_EXC_ERR", false },
+	{ "retries that never end", SUCCESS, "intact", 0, 68, NULL, "fail", "can never come", false },
+	{ "a completion that no step speaks of", NULL, NULL, 12, 70, NULL, "inconclusive", TURN, false },
+	{ "the same in time", NULL, NULL, 12, 20, NULL, "fail", "unexpected RETRY_EXC_ERR", false },
+	{ "it is expected, and something else is not", RETRY_EXC, "intact", 12, 70, NULL, "fail", "payload", false },
+	{ "late by less, and no fault acts any more", SUCCESS, "intact", 12, 66, NULL, "inconclusive", TURN, true },
+	{ "the same on a machine that is less late", SUCCESS, "intact", 12, 16, NULL, "fail", "seen RETRY_EXC_ERR", true },
+	{ "the kernel complains as well", SUCCESS, "intact", 12, 70, "WARNING: at rxe_comp.c", "fail", "WARNING: at rxe_comp.c",
+	  false },
 };
 
 static void change_records(json_t *records, const struct row *row)
@@ -41,6 +45,15 @@ static void change_records(json_t *records, const struct row *row)
 		if (queried && json_int(queried, "timeout", 0) == 12)
 			json_object_set_new(queried, "timeout", json_integer(row->timeout));
 	}
+	json_array_foreach(records, i, r)
+		if (row->cleared && json_int(r, "step", 0) == 3)
+			break;
+	if (row->cleared)
+		json_array_insert_new(records, i,
+				      json_pack("{s:I,s:s,s:s,s:s,s:s,s:s,s:[s],s:s,s:s,s:s,s:{},s:i}", "t", (json_int_t)1001185000,
+						"src", "controller", "clk", "boot/time", "kind", "fault", "as", "skewed", "name",
+						"psn_mismatch", "at", "p.a", "phase", "clear", "detection", "silent", "blast",
+						"pair", "evidence", "step", 2));
 	if (row->warning)
 		json_array_insert_new(records, json_array_size(records) - 1,
 				      json_pack("{s:I,s:s,s:s,s:s,s:i,s:s,s:i}", "t", (json_int_t)1402000000, "src", "kernel",
