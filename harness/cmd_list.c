@@ -10,7 +10,7 @@
 #include "../faults/fault.h"
 #include "attr.h"
 #include "capability.h"
-#include "controller_case.h"
+#include "controller_step.h"
 #include "data.h"
 #include "json.h"
 #include "log.h"

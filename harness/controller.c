@@ -10,7 +10,7 @@
 #include <utlist.h>
 
 #include "capability.h"
-#include "controller_case.h"
+#include "controller_step.h"
 #include "json.h"
 #include "log.h"
 #include "names.h"

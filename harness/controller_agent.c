@@ -226,6 +226,17 @@ static bool hellos_are_here(void *user)
 	return true;
 }
 
+/* One that has not said hello yet would, had it a turn. */
+static bool someone_starts(struct case_run *r)
+{
+	const struct ctl_agent *a;
+
+	for (a = r->c->agents; a; a = a->next)
+		if (a->name[0] && !a->hello && !a->ended && proc_is_at_work(a->proc.pid))
+			return true;
+	return false;
+}
+
 static int take_agent(struct case_run *r, const char *name, const char *device, struct error *e)
 {
 	struct ctl_agent *a;
@@ -276,7 +287,7 @@ int agents_start(struct case_run *r, struct error *e)
 		rc = take_agents(r, json_object_get(json_object_get(r->plan, PLAN_BYSTANDER), "agents"), e);
 	if (rc)
 		return rc;
-	rc = case_wait(r, hellos_are_here, &w, now_ns() + HELLO_NS);
+	rc = case_wait_idle(r, hellos_are_here, &w, someone_starts, HELLO_NS);
 	for (a = r->c->agents; a; a = a->next) {
 		if (!a->name[0])
 			continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Offset and bound between the agents' clocks and the controller's; witness timers that measure how late this machine is. */
-#include "controller_case.h"
+#include "controller_step.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Address handles, and where a datagram is sent to. */
-#include "controller_case.h"
+#include "controller_step.h"
 
 #include <errno.h>
 #include <string.h>

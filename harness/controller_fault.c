@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Faults of the case: injected, timed, cleared, and asked for their proof. */
-#include "controller_case.h"
+#include "controller_step.h"
 
 #include <errno.h>
 #include <stdio.h>

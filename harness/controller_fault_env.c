@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What faults may ask of the world (faults/fault.h), by the case's own means. */
-#include "controller_case.h"
+#include "controller_step.h"
 
 #include <errno.h>
 #include <signal.h>

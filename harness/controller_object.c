@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the plan's objects are right now: existing or not, which life, what the device returned for them. */
-#include "controller_case.h"
+#include "controller_step.h"
 
 #include <errno.h>
 #include <stdio.h>

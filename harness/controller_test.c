@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The controller's helpers: PSNs, references, ends, lives, accounts. */
-#include "controller_case.h"
+#include "controller_step.h"
 
 #include <CUnit/Basic.h>
 #include <errno.h>
@@ -405,6 +405,49 @@ static void tables_are_complete(void)
 		CU_ASSERT_PTR_NOT_NULL(ctl_object_type_names[i]);
 }
 
+static unsigned looks, busy_looks;
+
+static bool is_busy(struct case_run *r)
+{
+	(void)r;
+	return looks++ < busy_looks;
+}
+
+static bool never(void *user)
+{
+	(void)user;
+	return false;
+}
+
+static bool after_one_look(void *user)
+{
+	(void)user;
+	return looks == 1;
+}
+
+static void who_is_at_work_is_waited_for(void)
+{
+	struct controller c;
+	struct case_run r;
+
+	run_with_plan(&r, &c);
+	CU_ASSERT_FATAL(sd_event_new(&c.loop) >= 0);
+	CU_ASSERT_EQUAL_FATAL(recorder_open(&(struct recorder_options){ .path = "/dev/null" }, &r.rec, NULL), 0);
+	for (busy_looks = 0; busy_looks < 3; busy_looks += 2) {
+		looks = 0;
+		/* One look of idleness is all that is granted: those at work do not count. */
+		CU_ASSERT_EQUAL(case_wait_idle(&r, never, NULL, is_busy, 1), -ETIMEDOUT);
+		CU_ASSERT_EQUAL(looks, busy_looks + 1);
+	}
+	looks = 0;
+	busy_looks = 9;
+	CU_ASSERT_EQUAL(case_wait_idle(&r, after_one_look, NULL, is_busy, 1), 0);
+	CU_ASSERT_EQUAL(looks, 1);
+	recorder_close(r.rec);
+	sd_event_unref(c.loop);
+	run_done(&r);
+}
+
 static const struct test_case tests[] = {
 	{ "every life starts far from the last", every_life_starts_far_from_the_last },
 	{ "members of a list are resolved", members_of_a_list_are_resolved },
@@ -415,6 +458,7 @@ static const struct test_case tests[] = {
 	{ "completions are counted by post", completions_are_counted_by_post },
 	{ "differences are what only one side has", differences_are_what_only_one_side_has },
 	{ "comparisons hold", comparisons_hold },
+	{ "who is at work is waited for", who_is_at_work_is_waited_for },
 	{ "a GID is found where it stands", a_gid_is_found_where_it_stands },
 	{ "tables are complete", tables_are_complete },
 };

@@ -15,6 +15,7 @@
 #include "units.h"
 
 #define REAP_NS (200 * NSEC_PER_MSEC)
+#define LOOK_NS (250 * NSEC_PER_MSEC)
 
 void case_note(struct case_run *r, const char *src, const char *clk, json_t *rec)
 {
@@ -266,4 +267,17 @@ int case_wait(struct case_run *r, bool (*done)(void *user), void *user, uint64_t
 		if (at_ns <= now_ns())
 			return -ETIMEDOUT;
 	}
+}
+
+int case_wait_idle(struct case_run *r, bool (*done)(void *user), void *user, bool (*at_work)(struct case_run *r), uint64_t idle_ns)
+{
+	uint64_t end_ns = now_ns() + idle_ns + CTL_TURN_NS, idle = 0;
+	int rc = -ETIMEDOUT;
+
+	while (rc == -ETIMEDOUT && idle < idle_ns && now_ns() < end_ns) {
+		rc = case_wait(r, done, user, now_ns() + LOOK_NS);
+		if (rc == -ETIMEDOUT && !at_work(r))
+			idle += LOOK_NS;
+	}
+	return rc;
 }

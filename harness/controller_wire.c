@@ -19,7 +19,6 @@
 
 #define HELLO_NS (20 * NSEC_PER_SEC)
 #define ANSWER_NS (5 * NSEC_PER_SEC)
-#define LOOK_NS (250 * NSEC_PER_MSEC)
 #define EXIT_NS (2 * NSEC_PER_SEC)
 #define REAP_NS (200 * NSEC_PER_MSEC)
 #define PROTOCOL 1
@@ -217,18 +216,9 @@ static int wire_send(struct ctl_wire *w, struct request *q, json_t *req)
 	return rc;
 }
 
-/* Until it has done nothing for idle_ns; while it waits for its turn, or for the kernel, CTL_TURN_NS at most. */
-static int await_wire(struct case_run *r, bool (*done)(void *user), void *user, uint64_t idle_ns)
+static bool is_at_work(struct case_run *r)
 {
-	uint64_t end_ns = now_ns() + idle_ns + CTL_TURN_NS, idle = 0;
-	int rc = -ETIMEDOUT;
-
-	while (rc == -ETIMEDOUT && idle < idle_ns && now_ns() < end_ns) {
-		rc = case_wait(r, done, user, now_ns() + LOOK_NS);
-		if (rc == -ETIMEDOUT && !proc_is_at_work(r->c->wire->proc.pid))
-			idle += LOOK_NS;
-	}
-	return rc;
+	return proc_is_at_work(r->c->wire->proc.pid);
 }
 
 /* Stopped, or stuck: it is not asked again, and nothing waits for it any more. */
@@ -270,7 +260,7 @@ int wire_ask(struct case_run *r, json_t *req, json_t **ret_reply, struct error *
 		return error_set(e, rc, "wire %s: %s", op, strerror(-rc));
 	/* The end of the case's time does not cut this off: it is short, and bounded. */
 	begin_ns = now_ns();
-	rc = await_wire(r, is_answered, &q, ANSWER_NS);
+	rc = case_wait_idle(r, is_answered, &q, is_at_work, ANSWER_NS);
 	DL_DELETE(w->pending, &q);
 	if (!q.done)
 		return rc == -ETIMEDOUT ? hangs(r, op, now_ns() - begin_ns, e) : error_set(e, rc, "wire %s: %s", op, strerror(-rc));
@@ -301,7 +291,7 @@ static void end_unless_well(struct case_run *r)
 
 	w->end_noted = true;
 	if (!w->ended && !proc_poll(&w->proc) && !wire_send(w, &q, req)) {
-		await_wire(r, is_answered, &q, ANSWER_NS);
+		case_wait_idle(r, is_answered, &q, is_at_work, ANSWER_NS);
 		DL_DELETE(w->pending, &q);
 	}
 	json_decref(req);
@@ -327,7 +317,7 @@ static int start(struct case_run *r, struct error *e)
 		if (rc)
 			return rc;
 	}
-	await_wire(r, hello_is_here, c->wire, HELLO_NS);
+	case_wait_idle(r, hello_is_here, c->wire, is_at_work, HELLO_NS);
 	if (c->wire->hello && json_int(c->wire->hello, "protocol", 0) == PROTOCOL)
 		return 0;
 	c->wire->end_noted = true;

@@ -7,7 +7,7 @@
 #include "../faults/fault.h"
 #include "attr.h"
 #include "capability.h"
-#include "controller_case.h"
+#include "controller_step.h"
 #include "manual.h"
 #include "roff.h"
 #include "scenario_grammar.h"

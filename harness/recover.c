@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Recovery: a path that takes ends from whatever they are to RTS, then verified traffic, or it did not recover. */
-#include "controller_case.h"
+#include "controller_step.h"
 
 #include <errno.h>
 #include <stdio.h>

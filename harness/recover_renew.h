@@ -6,7 +6,7 @@
 #ifndef QD_RECOVER_RENEW_H
 #define QD_RECOVER_RENEW_H
 
-#include "controller_case.h"
+#include "controller_step.h"
 
 struct renewal {
 	/* It has lost what it had, and cannot drain. */

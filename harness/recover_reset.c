@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ERR -> RESET -> INIT -> receives -> handover -> RTR -> RTS at the same QPs. */
-#include "controller_case.h"
+#include "controller_step.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SQE -> RTS: a send queue of UC or UD that failed goes on; the receive queue has never stopped. */
-#include "controller_case.h"
+#include "controller_step.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* RTS -> SQD, what was begun ends, other attributes, RTS: the connection, its PSNs and its peer stay as they are. */
-#include "controller_case.h"
+#include "controller_step.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "controller_case.h"
+#include "controller_step.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* connect, create, destroy. */
-#include "controller_case.h"
+#include "controller_step.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Waits until the model says that an expectation holds or can no longer hold; asks for what only asking gives. */
-#include "controller_case.h"
+#include "controller_step.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Steps that order other steps or let time pass: repeat, together, wait; and what ends tell each other: remember, exchange. */
-#include "controller_case.h"
+#include "controller_step.h"
 
 #include <errno.h>
 #include <stdio.h>

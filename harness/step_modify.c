@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* modify: one move, or one for each mask that is to be tried. */
-#include "controller_case.h"
+#include "controller_step.h"
 
 #include <errno.h>
 #include <string.h>

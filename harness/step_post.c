@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* post, post_recv, poll: the request of the file with what the ends were told of each other. */
-#include "controller_case.h"
+#include "controller_step.h"
 
 #include <errno.h>
 #include <stdio.h>

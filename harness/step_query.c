@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Questions to agents that become records: states, counters, and the dump of a hang. */
-#include "controller_case.h"
+#include "controller_step.h"
 
 #include <errno.h>
 #include <stdio.h>

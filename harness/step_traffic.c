@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Verified traffic between the ends of pairs: prepared at both ends before either starts, checked at both when both are done. */
-#include "controller_case.h"
+#include "controller_step.h"
 
 #include <errno.h>
 #include <stdio.h>
