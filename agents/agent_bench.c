@@ -52,9 +52,9 @@ struct figure {
 };
 
 static const struct figure figures[] = {
-	{ "send_bw", "ib_send_bw", "SEND", "-e", BIG, 200, false },
-	{ "write_bw", "ib_write_bw", "WRITE", NULL, BIG, 200, false },
-	{ "read_bw", "ib_read_bw", "READ", NULL, BIG, 200, false },
+	{ "send_bw", "ib_send_bw", "SEND", "-e", BIG, 800, false },
+	{ "write_bw", "ib_write_bw", "WRITE", NULL, BIG, 800, false },
+	{ "read_bw", "ib_read_bw", "READ", NULL, BIG, 800, false },
 	{ "send_lat", "ib_send_lat", "SEND", "-e", SMALL, 500, true },
 };
 #define NUM_FIGURES (sizeof figures / sizeof *figures)
