@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "utf8.h"
+
 /* A file may be one line of a mebibyte: show so many characters around the caret. */
 #define SHOWN_BEFORE 90
 #define SHOWN_AFTER 60
@@ -41,11 +43,13 @@ static void put_repeat(struct diag *d, char c, size_t n)
 /* Text of the program's own message: control characters that came in through %s are made harmless, in place. */
 static void put_clean(struct diag *d, char *text)
 {
-	for (unsigned char *p = (unsigned char *)text; *p; p++) {
-		if (*p < 0x20 || *p == 0x7f)
-			*p = '?';
-		else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
-			*p = p[1] = '?';
+	for (char *p = text; *p;) {
+		uint32_t c;
+		size_t n = utf8_decode(p, UTF8_MAX, &c);
+
+		if (n && utf8_hides(c))
+			memset(p, '?', n);
+		p += n ? n : 1;
 	}
 	put(d, text);
 }
@@ -71,46 +75,20 @@ static bool source_line(const struct diag_at *at, const char **ret, size_t *ret_
 	return true;
 }
 
-/* Renders one character of the source and says how wide it is shown. */
-static size_t put_char(struct diag *d, const char *p, size_t n)
+/* Renders one character of the source, of n bytes, and says how wide it is shown. */
+static size_t put_char(struct diag *d, const char *p, size_t n, bool plain)
 {
-	unsigned char c = (unsigned char)*p;
 	char esc[8];
 
-	if (c == '\t') {
-		put(d, " ");
+	if (plain) {
+		put_bytes(d, *p == '\t' ? " " : p, n);
 		return 1;
 	}
-	if (n == 1 && c >= 0x20 && c < 0x7f) {
-		put_bytes(d, p, 1);
-		return 1;
-	}
-	if (n > 1 && !(n == 2 && c == 0xc2 && (unsigned char)p[1] < 0xa0)) {
-		put_bytes(d, p, n);
-		return 1;
-	}
-	size_t width = 0;
-
 	for (size_t i = 0; i < n; i++) {
 		snprintf(esc, sizeof(esc), "\\x%02x", (unsigned char)p[i]);
 		put(d, esc);
-		width += 4;
 	}
-	return width;
-}
-
-/* Bytes of the character at p: continuation bytes belong to a lead byte when there are as many as it says. */
-static size_t char_len(const char *p, const char *end)
-{
-	unsigned char c = (unsigned char)*p;
-	size_t want = c >= 0xf0 && c < 0xf5 ? 4 : c >= 0xe0 ? 3 : c >= 0xc2 ? 2 : 1;
-
-	if (c >= 0xf5 || (size_t)(end - p) < want)
-		return 1;
-	for (size_t i = 1; i < want; i++)
-		if (((unsigned char)p[i] & 0xc0) != 0x80)
-			return 1;
-	return want;
+	return 4 * n;
 }
 
 static void put_source(struct diag *d, const struct diag_at *at)
@@ -132,10 +110,13 @@ static void put_source(struct diag *d, const struct diag_at *at)
 		indent = 3;
 	}
 	for (; p < end && column < col + SHOWN_AFTER; column++) {
-		size_t n = char_len(p, end);
+		uint32_t c;
+		size_t n = utf8_decode(p, (size_t)(end - p), &c);
+		bool plain = n && (c == '\t' || !utf8_hides(c));
 
+		n = n ? n : 1;
 		if (column + SHOWN_BEFORE >= col) {
-			size_t shown = put_char(d, p, n);
+			size_t shown = put_char(d, p, n, plain);
 
 			if (column < col)
 				indent += shown;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "utf8.h"
+
 struct builder {
 	struct ytree *tree;
 	struct ynode *stack[YTREE_MAX_DEPTH];
@@ -389,21 +391,10 @@ static int check_bytes(const char *source, size_t len, struct ytree_error *e)
 	const unsigned char *s = (const unsigned char *)source;
 
 	for (size_t i = 0; i < len;) {
-		size_t n = s[i] < 0x80                   ? 1
-			   : s[i] >= 0xc2 && s[i] < 0xe0 ? 2
-			   : s[i] >= 0xe0 && s[i] < 0xf0 ? 3
-			   : s[i] >= 0xf0 && s[i] < 0xf5 ? 4
-							 : 0;
-		uint32_t c = n == 1 ? s[i] : n ? s[i] & (0xffu >> (n + 1)) : 0;
+		uint32_t c;
+		size_t n = utf8_decode(s + i, len - i, &c);
 
-		if (!n || i + n > len)
-			return broken(e, i, 1, "the file has to be UTF-8", "byte 0x%02x is not UTF-8", s[i]);
-		for (size_t k = 1; k < n; k++) {
-			if ((s[i + k] & 0xc0) != 0x80)
-				return broken(e, i, 1, "the file has to be UTF-8", "byte 0x%02x is not UTF-8", s[i]);
-			c = c << 6 | (s[i + k] & 0x3f);
-		}
-		if ((n == 3 && c < 0x800) || (n == 4 && (c < 0x10000 || c > 0x10ffff)) || (c >= 0xd800 && c < 0xe000))
+		if (!n)
 			return broken(e, i, 1, "the file has to be UTF-8", "byte 0x%02x is not UTF-8", s[i]);
 		if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f || (c >= 0x80 && c < 0xa0))
 			return broken(e, i, n, NULL, "control character U+%04X", c);

@@ -18,7 +18,7 @@
  * a new line; a character of four bytes. */
 #define HOSTILE                                                                                                                    \
 	"<script>console.error(7)</script>\"'&]]>--><!--<img src=x onerror=alert(7)>|`` `\x1b[2J\x1b]0;x\x07\x7f\xc2\x9b"          \
-	"2J\nnew\r\xf0\x9f\x98\x80"
+	"2J\nnew\r\xe2\x80\xae\xf0\x9f\x98\x80"
 /* No UTF-8 at all: a file may hold it, JSON may not. */
 #define BROKEN "\xff\xfe\xc0\x80\xed\xa0\x80"
 
@@ -195,6 +195,7 @@ static void check_bytes(const char *what, const char *text, size_t len, bool dat
 		ROW_ASSERT(fine, "%s: control character 0x%02x %02x after %.40s", what, c, next, text + (i > 40 ? i - 40 : 0));
 		ROW_ASSERT(c < 0xf8 && c != 0xc0, "%s: no UTF-8", what);
 	}
+	ROW_ASSERT(data || !strstr(text, "\xe2\x80\xae"), "%s: what follows is written from right to left", what);
 	ROW_ASSERT(strstr(text, "\xf0\x9f\x98\x80") != NULL, "%s: the character of four bytes is gone", what);
 }
 

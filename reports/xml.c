@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../harness/utf8.h"
+
 struct xml {
 	xmlTextWriterPtr w;
 	FILE *out;
@@ -14,58 +16,30 @@ struct xml {
 	bool failed;
 };
 
-/* Decodes one UTF-8 sequence; 0 bytes: invalid. */
-static int decode(const unsigned char *s, unsigned *ret)
+/* XML 1.0, production 2 (Char), without what hides or turns the text around it. */
+static bool is_shown(uint32_t c)
 {
-	static const struct {
-		unsigned char mask, lead;
-		unsigned min;
-	} forms[] = { { 0x80, 0x00, 0 }, { 0xe0, 0xc0, 0x80 }, { 0xf0, 0xe0, 0x800 }, { 0xf8, 0xf0, 0x10000 } };
-
-	for (int n = 0; n < 4; n++) {
-		unsigned c = s[0] & (unsigned char)~forms[n].mask;
-
-		if ((s[0] & forms[n].mask) != forms[n].lead)
-			continue;
-		for (int i = 1; i <= n; i++) {
-			if ((s[i] & 0xc0) != 0x80)
-				return 0;
-			c = c << 6 | (s[i] & 0x3f);
-		}
-		if (c < forms[n].min || c > 0x10ffff)
-			return 0;
-		*ret = c;
-		return n + 1;
-	}
-	return 0;
+	return c == '\t' || c == '\n' || c == '\r' || (!utf8_hides(c) && c != 0xfffe && c != 0xffff);
 }
 
-/* XML 1.0, production 2 (Char); the discouraged C1 controls are kept out as well. */
-static bool is_xml_char(unsigned c)
-{
-	if (c < 0x20)
-		return c == '\t' || c == '\n' || c == '\r';
-	return (c < 0x7f || c > 0x9f) && !(c >= 0xd800 && c <= 0xdfff) && c != 0xfffe && c != 0xffff;
-}
-
-/* What XML cannot hold becomes \xNN. Caller frees; NULL when out of memory. */
+/* What cannot be shown becomes \xNN. Caller frees; NULL when out of memory. */
 static char *clean(const char *text)
 {
 	size_t len = strlen(text);
 	char *out = malloc(4 * len + 1), *o = out;
 
 	for (const unsigned char *s = (const unsigned char *)text; out && *s;) {
-		unsigned c;
-		int n = decode(s, &c);
+		uint32_t c;
+		size_t n = utf8_decode(s, UTF8_MAX, &c);
 
-		if (n && is_xml_char(c)) {
-			memcpy(o, s, (size_t)n);
+		if (n && is_shown(c)) {
+			memcpy(o, s, n);
 			o += n;
 			s += n;
 			continue;
 		}
-		snprintf(o, 5, "\\x%02x", *s++);
-		o += 4;
+		for (n = n ? n : 1; n; n--, o += 4)
+			snprintf(o, 5, "\\x%02x", *s++);
 	}
 	if (out)
 		*o = 0;
