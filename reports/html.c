@@ -68,7 +68,11 @@ static void put_counts(struct xml *x, const struct report_run *run)
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
 		xml_start(x, "li");
 		xml_start(x, "span");
-		xml_attrf(x, "class", "v %s", counts[i].name);
+		/* None of them is nothing to look at. */
+		if (counts[i].n)
+			xml_attrf(x, "class", "v %s", counts[i].name);
+		else
+			xml_attr(x, "class", "dim");
 		xml_textf(x, "%u %s", counts[i].n, counts[i].name);
 		xml_end(x);
 		xml_end(x);
