@@ -69,9 +69,9 @@ static int named_ah(struct planner *p, json_t *ahs, const char *name, const json
 	const char *group = json_str(given, "group");
 	json_t *ah, *own_pd = json_sprintf("%s.pd", agent ? agent : "");
 
-	if (!to)
+	if (!to && !group)
 		to = agent ? only_peer(p, agent) : NULL;
-	if (!agent || !json_object_get(p->agents, agent) || !to || !json_object_get(p->agents, to)) {
+	if (!agent || !json_object_get(p->agents, agent) || (!group && (!to || !json_object_get(p->agents, to)))) {
 		json_decref(own_pd);
 		return error_set(p->e, -EINVAL, "ah %s: %s: there is no agent '%s'", name,
 				 agent && json_object_get(p->agents, agent) ? "to" : "at", to ? to : "");

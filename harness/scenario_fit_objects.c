@@ -122,6 +122,29 @@ static void fit_window_rights(struct loader *l, struct ynode *node)
 	}
 }
 
+/* Without a word a handle leads to the one agent that those of its own are connected to. */
+static void fit_handle(struct loader *l, struct ynode *node, const json_t *object, const struct use *u)
+{
+	const char *peer = NULL;
+	struct end_walk w;
+	bool one = true;
+
+	if (json_str(object, "to") || json_str(object, "group"))
+		return;
+	end_walk_begin(&w, l, u->at);
+	while (end_walk_next(&w)) {
+		const json_t *ends = json_object_get(w.pair, "ends");
+		const char *other = json_string_value(json_array_get(ends, w.at == 1));
+
+		one = one && other && (!peer || !strcmp(peer, other));
+		peer = other;
+	}
+	if (!peer || !one)
+		complain(l, ynode_get(node, "at"), "`to: AGENT`, or `group: \"ff02::1\"`",
+			 "the AH `%s` has to say where it leads: `%s` has %s", u->name, u->at,
+			 peer ? "peers in several agents" : "no peer");
+}
+
 static void fit_kind(struct loader *l, struct ynode *root, const char *kind)
 {
 	struct ynode *map = ynode_get(root, kind);
@@ -144,6 +167,8 @@ static void fit_kind(struct loader *l, struct ynode *root, const char *kind)
 		fit_same_agent(l, node, object, "over", &u);
 		if (!strcmp(kind, "srq"))
 			fit_limit(l, node, object);
+		if (!strcmp(kind, "ah"))
+			fit_handle(l, node, object, &u);
 		if (!strcmp(kind, "mw")) {
 			fit_window_offset(l, node, object);
 			fit_window_rights(l, node);

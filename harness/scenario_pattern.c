@@ -168,6 +168,11 @@ json_t *parse_events(struct loader *l, struct ynode *n, const struct gkey *k)
 
 	if (n->kind == YNODE_SCALAR && !strcmp(n->text, "none"))
 		return json_pack("{s:b}", "none", 1);
+	if (n->kind == YNODE_SCALAR && strchr(n->text, '|')) {
+		complain(l, n, "`expect: { any: [ { at: a, event: A }, { at: a, event: B } ] }`; of an `allow` the list `[A, B]`",
+			 "`%s`: events have no alternatives, a list means all of them", n->text);
+		return NULL;
+	}
 	all = parse_list(l, n, k, "an event", parse_word);
 	return all ? json_pack("{s:o}", "all", all) : NULL;
 }

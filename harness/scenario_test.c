@@ -256,6 +256,13 @@ static const struct {
 	{ "steps:\n  - fault: { stale_peer: { at: a, use: never } }\n", "f:4:40: error: no earlier step is named `never`" },
 	{ "steps:\n  - fault: { psn_mismatch: { at: a } }\n", "f:4:14: error: fault `psn_mismatch`" },
 	{ "qp: { type: UD }\nsteps:\n  - attach: { at: a, group: \"fe80::1\" }\n", "f:5:30: error: `fe80::1` is no multicast GID" },
+	{ "agents: { a: { device: a }, b: { device: b }, c: { device: b } }\npairs: { p: { ends: [a, b] }, q: { ends: [a, c] } }\n"
+	  "ah: { x: { at: a } }\nsteps:\n  - connect:\n",
+	  "f:5:16: error: the AH `x` has to say where it leads: `a` has peers in several agents" },
+	{ "srq: { pool: { at: b, used_by: [b] } }\nsteps:\n  - post_recv: { at: b }\n",
+	  "f:5:22: error: `b` has no receive queue of its own" },
+	{ "steps:\n  - allow: { at: b, event: QP_REQ_ERR | QP_FATAL }\n",
+	  "f:4:28: error: `QP_REQ_ERR | QP_FATAL`: events have no alternatives" },
 	{ "ah: { x: { at: a, group: \"ff02::1\", to: b } }\nsteps:\n  - connect:\n",
 	  "f:3:37: error: `to` and `group` exclude each other" },
 	{ "steps:\n  - fault: { netem: { at: a, loss: 5 } }\n",
@@ -298,6 +305,9 @@ static void these_are_right(void)
 		"WR_FLUSH_ERR }\n",
 		"qp: { b: { timeout: 0 } }\nsteps:\n  - expect: { at: a, wc: RETRY_EXC_ERR }\n",
 		"steps:\n  - modify: { at: a, set: { retry_cnt: 99, path_mtu: 17 } }\n",
+		"agents: { a: { device: a }, b: { device: b }, c: { device: b } }\npairs: { p: { ends: [a, b] }, q: { ends: [a, c] "
+		"} }\n"
+		"ah: { x: { at: a, group: \"ff02::1\" }, y: { at: b } }\nsteps:\n  - connect:\n",
 		"steps:\n  - expect: { at: \"*\", qp: RTS }\n  - expect: { at: \"*.a\", qp: RTS }\n",
 		"steps:\n  - post: { at: a, op: WRITE, size: a.max_inline_data + 1 }\n",
 		"refs: []\ntags: x\nrequires: srq\nsteps:\n  - connect: {}\n",
