@@ -220,7 +220,7 @@ static bool read_parts(const struct end_reader *r, const char *stop, struct end_
 		return check_agent(r, e);
 	}
 	if (!is_pair)
-		return end_wrong(r, 0, name_len, "this is an agent; an end is PAIR.AGENT");
+		return end_wrong(r, 0, name_len, "this is an agent; an end is PAIR.AGENT, a queue AGENT.send or AGENT.recv");
 	if (!second)
 		return end_wrong(r, 0, name_len, "this is a pair; an end is PAIR.AGENT");
 	snprintf(e->pair, sizeof(e->pair), "%s", first);

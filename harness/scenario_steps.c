@@ -182,7 +182,8 @@ static json_t *step_parse(struct loader *l, struct ynode *n)
 		return NULL;
 	}
 	if (++l->n_steps > GRAMMAR_MAX_STEPS) {
-		complain(l, arg->key, NULL, "more than %d steps", GRAMMAR_MAX_STEPS);
+		if (l->n_steps == GRAMMAR_MAX_STEPS + 1)
+			complain(l, arg->key, "`repeat: { times: N, steps: [...] }`", "more than %d steps", GRAMMAR_MAX_STEPS);
 		return NULL;
 	}
 	around = l->touched;
