@@ -110,7 +110,7 @@ static int plan_fill(struct planner *p)
 	p->mrs = member(plan, "mrs", json_array());
 	p->qps = member(plan, "qps", json_array());
 	json_object_set_new(plan, "steps", steps);
-	p->msg_bytes = plan_longest_message(json_object_get(p->doc, "steps"));
+	p->msg_bytes = plan_longest_message(p->doc, json_object_get(p->doc, "steps"));
 	json_object_set_new(plan, "msg_bytes", json_integer((json_int_t)p->msg_bytes));
 	rc = plan_objects(p);
 	if (!rc)

@@ -350,7 +350,7 @@ int plan_refs(struct planner *p, json_t *value)
 	return rc;
 }
 
-static uint64_t rounded_up(uint64_t n)
+uint64_t plan_rounded_up(uint64_t n)
 {
 	uint64_t power = 1;
 
@@ -384,7 +384,7 @@ uint64_t plan_ref_bound(struct planner *p, const json_t *value)
 	if (object)
 		number = json_object_get(object, "depth");
 	/* A device may round a depth up to the next power of two. */
-	bound = rounded_up(json_is_integer(number) ? (uint64_t)json_integer_value(number) : 64);
+	bound = plan_rounded_up(json_is_integer(number) ? (uint64_t)json_integer_value(number) : 64);
 	if (json_int(value, "add", 0) < 0 && (uint64_t)-json_int(value, "add", 0) >= bound)
 		return 1;
 	return bound + (uint64_t)json_int(value, "add", 0);

@@ -51,6 +51,7 @@ json_t *plan_object_name(struct planner *p, const char *name);
 int plan_refs(struct planner *p, json_t *value);
 /* No device makes more of it than this. */
 uint64_t plan_ref_bound(struct planner *p, const json_t *value);
+uint64_t plan_rounded_up(uint64_t n); /* the next power of two above it */
 
 /* plan_attr.c: attributes of one end, --set on top. Fills "attr", "cap", "type", "signal_all" of qp. */
 int plan_attributes(struct planner *p, json_t *qp, const json_t *pair_qp);
@@ -74,7 +75,7 @@ int plan_place(struct planner *p, json_t *step);
 /* Memory for a traffic or a recovery's check between these pairs. */
 void plan_traffic_room(struct planner *p, const json_t *pairs, const json_t *traffic);
 /* What a receive must hold. */
-uint64_t plan_longest_message(const json_t *steps);
+uint64_t plan_longest_message(const json_t *doc, const json_t *steps);
 bool plan_op_is_remote(const char *op); /* speaks of the peer's memory */
 bool plan_op_is_atomic(const char *op);
 bool plan_op_has_data(const char *op); /* has bytes of its own, or brings some */

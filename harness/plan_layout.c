@@ -24,7 +24,39 @@ bool plan_op_is_remote(const char *op)
 	return op && (!strncmp(op, "WRITE", 5) || !strcmp(op, "READ") || plan_op_is_atomic(op));
 }
 
-static uint64_t longest_of(const json_t *step)
+/* The largest value that the file gives an attribute, wherever it stands. */
+static uint64_t largest_given(const json_t *in, const char *attr)
+{
+	uint64_t largest = 0;
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)in, key, value) {
+		if (json_is_object(value))
+			largest = max_u64(largest, largest_given(value, attr));
+		else if (!strcmp(key, attr) && json_is_integer(value))
+			largest = max_u64(largest, (uint64_t)json_integer_value(value));
+	}
+	return largest;
+}
+
+/* Of a size that a device says: as long as what it is asked for may become. */
+static uint64_t size_given(const json_t *doc, const json_t *message, uint64_t def)
+{
+	const json_t *size = json_object_get(message, "size");
+	const char *ref = json_str(size, "ref"), *attr = ref ? strrchr(ref, '.') : NULL;
+	int64_t add = json_int(size, "add", 0);
+	uint64_t asked;
+
+	if (!attr)
+		return (uint64_t)json_int(message, "size", (int64_t)def);
+	asked = max_u64(largest_given(json_object_get(doc, "qp"), attr + 1),
+			largest_given(json_object_get(doc, "pairs"), attr + 1));
+	asked = plan_rounded_up(asked ? asked : PLAN_POST_BYTES);
+	return add < 0 && (uint64_t)-add > asked ? 0 : asked + (uint64_t)add;
+}
+
+static uint64_t longest_of(const json_t *doc, const json_t *step)
 {
 	const char *what = json_str(step, "do"), *op = json_str(step, "op");
 	const json_t *check = what && !strcmp(what, "recover") ? json_object_get(step, "check") : step;
@@ -35,24 +67,24 @@ static uint64_t longest_of(const json_t *step)
 	if (!what)
 		return 0;
 	if (!strcmp(what, "post_recv") || (!strcmp(what, "post") && op && !strncmp(op, "SEND", 4)))
-		longest = (uint64_t)json_int(step, "size", PLAN_POST_BYTES);
+		longest = size_given(doc, step, PLAN_POST_BYTES);
 	json_array_foreach(json_object_get(step, "chain"), i, member)
-		longest = max_u64(longest, (uint64_t)json_int(member, "size", PLAN_POST_BYTES));
+		longest = max_u64(longest, size_given(doc, member, PLAN_POST_BYTES));
 	if ((!strcmp(what, "traffic") && !json_object_get(step, "stop")) || !strcmp(what, "recover"))
 		if (!json_object_get(check, "ops") || json_has(check, "ops", "SEND") || json_has(check, "ops", "SEND_WITH_IMM"))
 			longest = (uint64_t)json_int(check, "size", PLAN_TRAFFIC_BYTES);
 	return longest;
 }
 
-uint64_t plan_longest_message(const json_t *steps)
+uint64_t plan_longest_message(const json_t *doc, const json_t *steps)
 {
 	uint64_t longest = PLAN_MSG_BYTES_MIN;
 	size_t i;
 	json_t *step;
 
 	json_array_foreach(steps, i, step) {
-		longest = max_u64(longest, longest_of(step));
-		longest = max_u64(longest, plan_longest_message(json_object_get(step, "steps")));
+		longest = max_u64(longest, longest_of(doc, step));
+		longest = max_u64(longest, plan_longest_message(doc, json_object_get(step, "steps")));
 	}
 	return longest;
 }

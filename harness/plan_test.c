@@ -421,7 +421,52 @@ static void test_deadlines(void)
 	}
 }
 
+/* Receives are as long as a message may become, also where the device says how long that is. */
+static void test_longest_message(void)
+{
+	static const struct {
+		const char *head, *size;
+		int64_t least;
+	} rows[] = {
+		{ "", "300", 300 },
+		{ "", "{\"ref\":\"a.max_inline_data\",\"add\":0}", 64 },
+		{ "\"qp\":{\"max_inline_data\":96}", "{\"ref\":\"a.max_inline_data\",\"add\":1}", 97 },
+		{ "\"qp\":{\"a\":{\"max_inline_data\":400}}", "{\"ref\":\"p.a.max_inline_data\",\"add\":-1}", 399 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char step[256];
+		struct error e = { "" };
+		json_t *input, *plan;
+
+		snprintf(step, sizeof(step), "{\"do\":\"post\",\"line\":1,\"at\":[\"a\"],\"op\":\"SEND\",\"size\":%s}",
+			 rows[i].size);
+		input = input_of(rows[i].head, step);
+		plan = make(input, &e);
+		ROW_ASSERT(plan && json_int(plan, "msg_bytes", 0) >= rows[i].least, "%s: %lld %s", rows[i].size,
+			   (long long)json_int(plan, "msg_bytes", 0), e.text);
+		json_decref(plan);
+		json_decref(input);
+	}
+}
+
+/* A group is nobody's: an agent with several peers may have a handle to it. */
+static void test_group_handle(void)
+{
+	struct error e = { "" };
+	json_t *input = input_of(TWO_PAIRS ",\"qp\":{\"type\":\"UD\"},\"ah\":{\"all\":{\"at\":\"a\",\"group\":\"ff02::1\"}}",
+				 "{\"do\":\"connect\",\"line\":1}");
+	json_t *plan = make(input, &e);
+	const json_t *ah = plan_find(plan, "ahs", "all");
+
+	ROW_ASSERT(ah && !json_str(ah, "to") && json_str(ah, "group"), "%s", e.text);
+	json_decref(plan);
+	json_decref(input);
+}
+
 static const struct test_case cases[] = {
+	{ "longest message", test_longest_message },
+	{ "a handle to a group", test_group_handle },
 	{ "golden files", test_golden },
 	{ "ends", test_ends },
 	{ "--set", test_set },
