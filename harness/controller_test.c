@@ -183,6 +183,32 @@ static void addresses_are_wrong_as_asked(void)
 	}
 }
 
+/* Before a connect nobody was told of any memory: a post that is to be refused is tried all the same. */
+static void a_refused_post_needs_no_key(void)
+{
+	static const struct {
+		const char *returns;
+		int rc;
+	} rows[] = { { "EINVAL", 0 }, { "0", -ENOKEY } };
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		json_t *step = json_pack("{s:s,s:[s],s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:[s]}", "do", "post", "at", "p.a", "op",
+					 "WRITE", "size", 64, "count", 1, "tag", 4096, "tx_off", 0, "mem_off", 0, "stride", 64,
+					 "slots", 1, "returns", rows[i].returns);
+		struct controller c;
+		struct case_run r;
+		struct ops ops = { .head = NULL };
+		struct error e = { "" };
+
+		run_with_plan(&r, &c);
+		ctl_object_find(&r, "p.b.mem")->exists = true;
+		ROW_ASSERT(step_post_queue(&r, step, &ops, &e) == rows[i].rc, "%s: %s", rows[i].returns, e.text);
+		ops_free(&ops);
+		json_decref(step);
+		run_done(&r);
+	}
+}
+
 static void ends_are_found_by_pair_life_and_queue(void)
 {
 	static const struct {
@@ -452,6 +478,7 @@ static const struct test_case tests[] = {
 	{ "every life starts far from the last", every_life_starts_far_from_the_last },
 	{ "members of a list are resolved", members_of_a_list_are_resolved },
 	{ "addresses are wrong as asked", addresses_are_wrong_as_asked },
+	{ "a post that is to be refused needs no key", a_refused_post_needs_no_key },
 	{ "references resolve to what the device returned", references_resolve_to_what_the_device_returned },
 	{ "ends are found by pair, life and queue", ends_are_found_by_pair_life_and_queue },
 	{ "lives and keys follow the replies", lives_and_keys_follow_the_replies },

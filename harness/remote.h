@@ -15,7 +15,8 @@ uint64_t remote_shift(const json_t *step);
 /* An `addr:` that is nowhere in that region: nobody can prepare or look at what is there. */
 bool remote_is_elsewhere(const json_t *step);
 /* Puts rkey and raddr into req, whose roff is known: as told, or wrong as the post's `rkey:` and `addr:` have it. Where a wrong one
- * is none after all the verdict is told. -ENOKEY: this end was never told; -ENOENT: there is no other region. */
+ * is none after all the verdict is told. -ENOKEY: this end was never told, and the post is not to be refused; -ENOENT: there is no
+ * other region. */
 int remote_key(struct case_run *r, const struct object *qp, const json_t *step, const char *mr, json_t *req, struct error *e);
 
 #endif
