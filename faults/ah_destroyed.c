@@ -44,7 +44,10 @@ static int prove(struct fault *f, json_t **ret, struct error *e)
 {
 	int64_t under = json_int(f->state, "under", 0);
 
-	(void)e;
+	if (json_bool(f->state, "gone", false) && under <= 0)
+		error_set(
+			e, 0,
+			"all sends of that end had their completions before the handle went; post more of them, or hold them back");
 	*ret = json_pack("{s:b,s:I}", "destroyed", json_bool(f->state, "gone", false), "sends_without_end", (json_int_t)under);
 	return json_bool(f->state, "gone", false) && under > 0;
 }
