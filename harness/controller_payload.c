@@ -198,11 +198,20 @@ static const struct post *whole(const struct post *p)
 	return p->list ? p->list : p;
 }
 
-/* The same message was posted again, on purpose: it may be there as often. */
-static bool is_posted_again(const struct case_run *r, const struct post *p)
+/* Their receives lie in the memory of one SRQ. */
+static bool peers_share_receives(struct case_run *r, const struct object *one, const struct object *other)
+{
+	const struct object *a = ctl_object_find(r, one->peer), *b = ctl_object_find(r, other->peer);
+	const char *srq = a ? json_str(a->plan, "srq") : NULL, *its = b ? json_str(b->plan, "srq") : NULL;
+
+	return srq && its && !strcmp(srq, its);
+}
+
+/* The same message was posted again, on purpose, or by another end to the same receives: it may be there as often. */
+static bool is_posted_again(struct case_run *r, const struct post *p)
 {
 	for (const struct post *q = r->posts; q; q = q->next)
-		if (whole(q) != whole(p) && q->qp == p->qp && q->tag == p->tag)
+		if (whole(q) != whole(p) && q->tag == p->tag && (q->qp == p->qp || peers_share_receives(r, q->qp, p->qp)))
 			return true;
 	return false;
 }
