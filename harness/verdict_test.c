@@ -145,6 +145,9 @@ static const struct row {
 	/* What is allowed, from when on; a key that proves nothing. */
 	{ "allowed-event", "pass", { "" } },
 	{ "allowed-too-late", "fail", { "p.b: unexpected event QP_FATAL" } },
+	{ "allowed-in-profile",
+	  "deviation",
+	  { "p.a: REM_ACCESS_ERR on the send queue instead of what is allowed: the profile's other-status" } },
 	{ "old-key", "pass", { "" } },
 	{ "old-key-given-out-again", "inconclusive", { "the device gave out the same rkey again for pool" } },
 	/* Recovery, traffic, repetition. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "json.h"
+#include "names.h"
 
 bool verdict_pattern_has(const json_t *pattern, const char *status)
 {
@@ -33,16 +34,36 @@ static bool allow_is_for(const struct judge *j, size_t inst, const json_t *x, si
 	return hit;
 }
 
-static bool allow_comp(const struct judge *j, size_t inst, const json_t *x, const struct m_comp *c)
+/* The entry by which the device's own value stands for one that the pattern names. */
+static const json_t *pattern_entry(const struct judge *j, const json_t *pattern, const struct m_comp *c)
+{
+	struct m_match what = { .qp = c->qp, .life = c->qp_life, .recv = c->recv, .post = m_comp_post(j->m, c), .rec = c->rec };
+
+	for (size_t i = 0; i < names_status.n; i++) {
+		bool seen = false;
+		const json_t *entry;
+
+		what.spec = names_status.rows[i].text;
+		entry = verdict_pattern_has(pattern, what.spec) ? m_profile_excuse(j->m, &what, c->status, &seen) : NULL;
+		if (entry && seen)
+			return entry;
+	}
+	return NULL;
+}
+
+/* ret_entry NULL: as the pattern has it; else by the profile, which is told. */
+static bool allow_comp(const struct judge *j, size_t inst, const json_t *x, const struct m_comp *c, const json_t **ret_entry)
 {
 	const struct m_post *p = m_comp_post(j->m, c);
+	const json_t *pattern = json_object_get(x, c->recv ? "recv_wc" : "wc");
 	const char *of = json_str(x, "of");
 
-	if (!verdict_pattern_has(json_object_get(x, c->recv ? "recv_wc" : "wc"), c->status))
+	if (of ? strcmp(of, *c->traffic ? c->traffic : p ? p->as : "") : !allow_is_for(j, inst, x, c->qp))
 		return false;
-	if (of)
-		return !strcmp(of, *c->traffic ? c->traffic : p ? p->as : "");
-	return allow_is_for(j, inst, x, c->qp);
+	if (!ret_entry)
+		return verdict_pattern_has(pattern, c->status);
+	*ret_entry = pattern_entry(j, pattern, c);
+	return *ret_entry;
 }
 
 static bool allow_event(const struct judge *j, size_t inst, const json_t *x, const struct m_event *ev)
@@ -61,8 +82,8 @@ static bool allow_event(const struct judge *j, size_t inst, const json_t *x, con
 	return hit;
 }
 
-/* Exactly one of c and ev is given. */
-static bool allowed(const struct judge *j, const struct m_comp *c, const struct m_event *ev)
+/* Exactly one of c and ev is given; ret_entry: as above, beside c. */
+static bool allowed(const struct judge *j, const struct m_comp *c, const struct m_event *ev, const json_t **ret_entry)
 {
 	for (size_t i = 0; i < j->m->allows.n; i++) {
 		size_t inst = j->m->allows.v[i], k;
@@ -71,10 +92,10 @@ static bool allowed(const struct judge *j, const struct m_comp *c, const struct 
 
 		if (in->begin_rec > (c ? c->rec : ev->rec))
 			continue;
-		if (c ? allow_comp(j, inst, in->plan, c) : allow_event(j, inst, in->plan, ev))
+		if (c ? allow_comp(j, inst, in->plan, c, ret_entry) : allow_event(j, inst, in->plan, ev))
 			return true;
 		json_array_foreach(any, k, x)
-			if (c ? allow_comp(j, inst, x, c) : allow_event(j, inst, x, ev))
+			if (c ? allow_comp(j, inst, x, c, ret_entry) : allow_event(j, inst, x, ev))
 				return true;
 	}
 	return false;
@@ -83,12 +104,19 @@ static bool allowed(const struct judge *j, const struct m_comp *c, const struct 
 static void completion(struct judge *j, const struct m_comp *c)
 {
 	const struct m_post *p;
+	const json_t *entry = NULL;
 	struct finding *f;
 
 	/* Flushes are the business of cause-first; what a recovery ran into is the recovery's. */
 	if (c->success || c->taken || c->marker || c->twice || !strcmp(c->status, "WR_FLUSH_ERR") ||
-	    !strcmp(judge_do(j, c->inst), "recover") || allowed(j, c, NULL))
+	    !strcmp(judge_do(j, c->inst), "recover") || allowed(j, c, NULL, NULL))
 		return;
+	if (allowed(j, c, NULL, &entry)) {
+		judge_deviation(j, entry, "unexpected", c->inst, c->rec, judge_qp(j, c->qp),
+				"%s: %s on the %s queue instead of what is allowed: the profile's %s", judge_qp(j, c->qp),
+				c->status, c->recv ? "receive" : "send", json_str(entry, "id"));
+		return;
+	}
 	p = m_comp_post(j->m, c);
 	f = judge_find(j, SEVERITY_FAIL, "unexpected", c->inst, c->rec, judge_qp(j, c->qp));
 	if (!f)
@@ -152,7 +180,7 @@ bool verdict_cm_routine(const struct judge *j, const struct m_event *ev)
 
 static bool unexpected(const struct judge *j, const struct m_event *ev)
 {
-	return !ev->taken && !m_event_explained(j->m, ev) && !verdict_cm_routine(j, ev) && !allowed(j, NULL, ev);
+	return !ev->taken && !m_event_explained(j->m, ev) && !verdict_cm_routine(j, ev) && !allowed(j, NULL, ev, NULL);
 }
 
 /* The same again in the same step: 0 when an earlier one has been reported for both. */
