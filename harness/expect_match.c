@@ -316,6 +316,11 @@ static void note_likely(struct eval *v, const struct wc_group *g, const struct w
 		}
 }
 
+static bool is_refused(const struct wc_group *g)
+{
+	return g->post && g->post->err && !g->accepted;
+}
+
 /* The profile may say that a completion which must come does not; believed only when the whole deadline has passed. */
 static bool never_comes(struct eval *v, const struct wc_group *g, const struct wc_pattern *pt)
 {
@@ -324,7 +329,10 @@ static bool never_comes(struct eval *v, const struct wc_group *g, const struct w
 	bool seen;
 	size_t k;
 
-	if (g->comps.n || !pt->e.n || !v->deadline_ns || v->now < v->begin_t + v->deadline_ns)
+	if (g->comps.n || !pt->e.n)
+		return false;
+	/* Of a request that was refused nothing can come, however long one waits. */
+	if (!is_refused(g) && (!v->deadline_ns || v->now < v->begin_t + v->deadline_ns))
 		return false;
 	json_array_foreach(pt->e.v[0].any, k, s) {
 		what.spec = json_string_value(s);
@@ -361,7 +369,7 @@ enum expect_state wc_group_eval(struct eval *v, struct wc_group *g, const struct
 				free(with.elem_of);
 			}
 		}
-		if (fit.state == EXPECT_PENDING && never_comes(v, g, pt))
+		if ((fit.state == EXPECT_PENDING || (fit.state == EXPECT_BROKEN && is_refused(g))) && never_comes(v, g, pt))
 			fit.state = EXPECT_MET;
 	}
 	note_deviations(v, g, pt, &fit);

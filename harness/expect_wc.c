@@ -50,6 +50,12 @@ static void group_of_posts(struct eval *v, struct wc_group *g, const char *of, s
 				group_add(v, g, q->comps.v[k]);
 		}
 	}
+	for (size_t i = 0; !g->post && i < q->tried.n; i++) {
+		const struct m_post *p = &m->posts.v[q->tried.v[i]];
+
+		if (p->inst == inst && !strcmp(p->as, of))
+			g->post = p;
+	}
 }
 
 static bool takes_receive(const char *op)

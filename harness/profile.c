@@ -60,7 +60,9 @@ static const char *const links[] = { "direct", "wire", NULL };
 static const char *const arms[] = { "next", "solicited", NULL };
 static const char *const data[] = { "inline_segments", NULL };
 static const char *const apis[] = { "classic", "extended", NULL };
-static const char *const targets[] = { "beyond_window", NULL };
+static const char *const targets[] = { "beyond_window", "misaligned", NULL };
+static const char *const holes[] = { "inside", NULL };
+static const char *const drains[] = { "outstanding", NULL };
 static const char *const checks[] = { "unexpected", "ledger", "cause-first", "state", "payload", "time", NULL };
 
 #define VALUES 11
@@ -95,10 +97,13 @@ static const struct field when_fields[] = {
 	{ .key = "set", .kind = VALUE_TEXTS }, /* attributes that a modify was given, all of them; as `with` */
 	{ .key = "lkey", .kind = VALUE_ENUM, .values = wrong_keys },
 	{ .key = "rkey", .kind = VALUE_ENUM, .values = wrong_keys },
-	{ .key = "data", .kind = VALUE_ENUM, .values = data },  /* of a request: where it lies */
-	{ .key = "api", .kind = VALUE_ENUM, .values = apis },   /* of the QP */
-	{ .key = "to", .kind = VALUE_ENUM, .values = targets }, /* where in the peer's memory the access was */
-	{ .key = "timeout", .kind = VALUE_TEXT },               /* also N..M */
+	{ .key = "data", .kind = VALUE_ENUM, .values = data },    /* of a request: where it lies */
+	{ .key = "api", .kind = VALUE_ENUM, .values = apis },     /* of the QP */
+	{ .key = "to", .kind = VALUE_ENUM, .values = targets },   /* where in the peer's memory the access was */
+	{ .key = "size", .kind = VALUE_TEXT },                    /* of a request; also N..M */
+	{ .key = "hole", .kind = VALUE_ENUM, .values = holes },   /* the wire kept one back that was not the first of its message */
+	{ .key = "drain", .kind = VALUE_ENUM, .values = drains }, /* sends had no end when their QP went to SQD */
+	{ .key = "timeout", .kind = VALUE_TEXT },                 /* also N..M */
 	{ .key = "retry_cnt", .kind = VALUE_INT },
 	{ .key = "rnr_retry", .kind = VALUE_INT },
 	{ .key = "peer", .kind = VALUE_NAMES, .names = &names_status }, /* how a request of the peer ended, or should have */

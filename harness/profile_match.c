@@ -155,14 +155,25 @@ static const char *group_of(const struct model *m, const json_t *step)
 	return !group ? NULL : !strcmp(group, "ff02::1") ? "all_nodes" : "other";
 }
 
+/* That of the newest message to any: it comes to whoever has joined, not to its sender's peer alone. */
+static const char *newest_group(const struct model *m, const struct m_match *what)
+{
+	const char *group = NULL;
+
+	for (size_t i = 0; i < m->posts.n; i++)
+		if (m->posts.v[i].accepted && m->posts.v[i].rec <= what->rec && group_of(m, m->insts.v[m->posts.v[i].inst].plan))
+			group = group_of(m, m->insts.v[m->posts.v[i].inst].plan);
+	return group;
+}
+
 static bool request_of_peer_is(const struct model *m, const struct m_match *what, const json_t *when)
 {
 	const json_t *step;
 
-	if (!json_str(when, "peer_qkey") && !json_str(when, "group"))
-		return true;
-	step = newest_of_peer(m, what);
-	return is(when, "peer_qkey", json_str(step, "qkey")) && is(when, "group", group_of(m, step));
+	if (!is(when, "group", json_str(when, "group") ? newest_group(m, what) : NULL))
+		return false;
+	step = json_str(when, "peer_qkey") ? newest_of_peer(m, what) : NULL;
+	return is(when, "peer_qkey", json_str(step, "qkey"));
 }
 
 static bool any_fault_reaches(const struct model *m, const struct m_match *what)
@@ -271,10 +282,29 @@ static bool posted_in(const struct model *m, const struct m_post *p, const json_
 /* Does the access leave the window that it goes through? */
 static bool beyond_window(const struct model *m, const json_t *step)
 {
+	const char *addr = json_str(step, "addr");
 	const json_t *mw = plan_find(m->plan, "mws", json_str(json_object_get(step, "to"), "mr"));
 	uint64_t last = json_u64(step, "mem_off", 0) + (json_u64(step, "count", 1) - 1) * json_u64(step, "stride", 0);
 
-	return mw && last + json_u64(step, "size", 0) > json_u64(mw, "bytes", 0);
+	return mw && ((addr && (!strcmp(addr, "beyond") || !strcmp(addr, "before"))) ||
+		      last + json_u64(step, "size", 0) > json_u64(mw, "bytes", 0));
+}
+
+static const char *target_of(const struct model *m, const json_t *step)
+{
+	const char *addr = json_str(step, "addr");
+
+	return beyond_window(m, step) ? "beyond_window" : addr && !strcmp(addr, "misaligned") ? addr : NULL;
+}
+
+static bool size_is(const struct m_post *p, const json_t *when)
+{
+	const char *want = json_str(when, "size");
+	json_t *have = json_integer((json_int_t)p->size);
+	bool is_so = !want || value_is(have, want);
+
+	json_decref(have);
+	return is_so;
 }
 
 static bool request_is(const struct model *m, const struct m_post *p, const json_t *when)
@@ -287,7 +317,7 @@ static bool request_is(const struct model *m, const struct m_post *p, const json
 		return false;
 	if (!is(when, "lkey", json_str(step, "lkey")) || !is(when, "rkey", json_str(step, "rkey")) || !posted_in(m, p, when))
 		return false;
-	return is(when, "to", beyond_window(m, step) ? "beyond_window" : NULL);
+	return is(when, "to", target_of(m, step)) && size_is(p, when);
 }
 
 /* What is judged is a request's, or else follows from one that an end of the pair has posted in this life. */
@@ -313,7 +343,7 @@ static bool posted_at(const struct model *m, size_t qp, size_t rec, const json_t
 
 static bool request_fits(const struct model *m, const struct m_match *what, const json_t *when)
 {
-	static const char *const keys[] = { "op", "lkey", "rkey", "to", "posted_in", "data" };
+	static const char *const keys[] = { "op", "lkey", "rkey", "to", "posted_in", "data", "size" };
 	const char *peer = m->qps.v[what->qp].peer;
 	bool asked = false;
 
@@ -322,6 +352,50 @@ static bool request_fits(const struct model *m, const struct m_match *what, cons
 	if (!asked || what->post)
 		return !asked || request_is(m, what->post, when);
 	return posted_at(m, what->qp, what->rec, when) || posted_at(m, m_qp_find(m, peer, strlen(peer)), what->rec, when);
+}
+
+/* Of a message of either end the first packet passed, and another one not as it was. */
+static bool has_hole(const struct model *m, const struct m_match *what, const json_t *when)
+{
+	if (!json_str(when, "hole"))
+		return true;
+	for (size_t i = 0; i < m->packets.n; i++) {
+		const struct m_packet *p = &m->packets.v[i];
+
+		if (p->rec <= what->rec && p->known && (p->qp == what->qp || p->qp == peer_of(m, what->qp)) &&
+		    (strstr(p->opcode, "_MIDDLE") || strstr(p->opcode, "_LAST")) && strcmp(p->fate, "passed"))
+			return true;
+	}
+	return false;
+}
+
+/* The newest move into SQD found signaled sends without an end. */
+static bool drains_work(const struct model *m, const struct m_match *what, const json_t *when)
+{
+	const struct m_qp *q = &m->qps.v[what->qp];
+	size_t into = M_NONE;
+	uint64_t begun = 0, ended = 0;
+
+	if (!json_str(when, "drain"))
+		return true;
+	for (size_t i = 0; i < q->states.n; i++) {
+		const struct m_state *s = &m->states.v[q->states.v[i]];
+
+		if (s->rec <= what->rec && !strcmp(s->asked, "SQD") && strcmp(s->old, "SQD"))
+			into = s->rec;
+	}
+	for (size_t i = 0; into != M_NONE && i < m->posts.n; i++) {
+		const struct m_post *p = &m->posts.v[i];
+
+		if (is_post_of(m, p, what->qp, true) && p->life == q->life && p->signaled && p->rec < into)
+			begun += p->accepted;
+	}
+	for (size_t i = 0; into != M_NONE && i < q->comps.n; i++) {
+		const struct m_comp *c = &m->comps.v[q->comps.v[i]];
+
+		ended += !c->recv && c->qp_life == q->life && c->rec < into ? c->count : 0;
+	}
+	return begun > ended;
 }
 
 static bool packets_are(const json_t *when, const json_t *match)
@@ -402,7 +476,7 @@ bool m_profile_applies(const struct model *m, const json_t *entry, const struct 
 		return false;
 	if (!saw(m, what, peer_of(m, what->qp), json_object_get(when, "peer")) ||
 	    !saw(m, what, what->qp, json_object_get(when, "own")) || !receive_is_short(m, what, when) ||
-	    !request_of_peer_is(m, what, when))
+	    !request_of_peer_is(m, what, when) || !has_hole(m, what, when) || !drains_work(m, what, when))
 		return false;
 	return request_fits(m, what, when) && fault_is(m, what, when) && psn_is(q, when) && attr_is(m, what->qp, when, "timeout") &&
 	       attr_is(m, what->qp, when, "retry_cnt") && attr_is(m, what->qp, when, "rnr_retry");

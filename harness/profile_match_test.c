@@ -92,7 +92,55 @@ static void test_posted_on_the_way_to_error(void)
 	}
 }
 
+/* One condition each of what the device did: requests on the wire, work that was out when its queue pair went to SQD. */
+static const struct {
+	const char *when, *record; /* fed between a post of two and the question */
+	unsigned ended;            /* so many of the two before it */
+	bool excused;
+} moments[] = {
+	{ "'hole':'inside'", "'kind':'packet','obj':'p.a','pair':'p','opcode':'UC_SEND_MIDDLE','fate':'eaten'", 0, true },
+	{ "'hole':'inside'", "'kind':'packet','obj':'p.a','pair':'p','opcode':'UC_SEND_LAST_WITH_IMMEDIATE','fate':'changed'", 0,
+	  true },
+	{ "'hole':'inside'", "'kind':'packet','obj':'p.a','pair':'p','opcode':'UC_SEND_MIDDLE','fate':'passed'", 0, false },
+	{ "'hole':'inside'", "'kind':'packet','obj':'p.a','pair':'p','opcode':'UC_SEND_FIRST','fate':'eaten'", 0, false },
+	{ "'hole':'inside'", "'kind':'packet','obj':'p.a','pair':'p','opcode':'UC_SEND_ONLY','fate':'eaten'", 0, false },
+	{ "'drain':'outstanding'", "'kind':'state','obj':'p.a','life':1,'asked':'SQD','old':'RTS','new':'SQD'", 1, true },
+	{ "'drain':'outstanding'", "'kind':'state','obj':'p.a','life':1,'asked':'SQD','old':'RTS','new':'SQD'", 2, false },
+	{ "'drain':'outstanding'", "'kind':'state','obj':'p.a','life':1,'asked':'SQD','old':'SQD','new':'SQD'", 1, false },
+	{ "'drain':'outstanding'", "'kind':'state','obj':'p.a','life':1,'asked':'RTS','old':'RTS','new':'RTS'", 1, false },
+	{ "'size':'9..64'", "'kind':'klog'", 0, true },
+	{ "'size':'0..63'", "'kind':'klog'", 0, false },
+	{ "'to':'misaligned'", "'kind':'klog'", 0, false },
+};
+
+static void test_moments(void)
+{
+	for (size_t i = 0; i < sizeof(moments) / sizeof(moments[0]); i++) {
+		struct world w;
+		char text[512];
+		bool seen;
+
+		snprintf(text, sizeof(text),
+			 "[{'id':'so','seen':['6.1.0-57-amd64'],'when':{'spec':'SUCCESS','queue':'send',%s},'device':'none'}]",
+			 moments[i].when);
+		world_new(&w, text);
+		post(&w, "p.a.send", "w", 0, 2, true);
+		if (moments[i].ended)
+			wc(&w, "p.a.send", 0, moments[i].ended, "SUCCESS");
+		snprintf(text, sizeof(text), "{'src':'controller','step':1,%s}", moments[i].record);
+		feed(&w, text);
+		struct m_match what = {
+			.qp = m_qp_find(w.m, "p.a", 3), .life = 1, .post = &w.m->posts.v[0], .spec = "SUCCESS", .rec = w.m->n_recs
+		};
+
+		ROW_ASSERT((m_profile_excuse(w.m, &what, "none", &seen) != NULL) == moments[i].excused, "row %zu: %s %s", i,
+			   moments[i].when, moments[i].record);
+		world_free(&w);
+	}
+}
+
 static const struct test_case cases[] = {
+	{ "what the device had before it", test_moments },
 	{ "what a fault was given", test_with },
 	{ "a receive posted on the way to ERR", test_posted_on_the_way_to_error },
 };

@@ -85,8 +85,8 @@ static bool refused_excused(struct judge *j, const struct m_comp *c, const struc
 	if (!entry || !seen)
 		return false;
 	judge_deviation(j, entry, "ledger", c->inst, c->rec, at,
-			"%s: expected no completion of `%s`, whose post was refused (%s), seen %s: the profile's %s", at, p->as,
-			what.refused, c->status, json_str(entry, "id"));
+			"%s: expected no completion of `%s`, whose post was refused (%s), seen %s: the profile's %s", at,
+			*p->as ? p->as : p->op, what.refused, c->status, json_str(entry, "id"));
 	return true;
 }
 
@@ -217,6 +217,21 @@ static const char *last_state(const struct judge *j, size_t qp)
 	return "";
 }
 
+/* The profile says that what is posted in ERR is never flushed. */
+static bool stays_in_error(struct judge *j, const struct m_queue *q, const struct m_life *l, const struct m_post *p)
+{
+	struct m_match what = { .qp = q->qp, .life = l->life, .post = p, .recv = !q->send, .spec = "WR_FLUSH_ERR", .rec = p->rec };
+	bool seen = false;
+	const json_t *entry = q->qp == M_NONE ? NULL : m_profile_excuse(j->m, &what, "none", &seen);
+
+	if (!entry || !seen)
+		return false;
+	judge_deviation(j, entry, "ledger", p->inst, p->rec, q->name,
+			"%s: expected %s to be flushed, seen no end: the profile's %s", q->name, *p->as ? p->as : p->op,
+			json_str(entry, "id"));
+	return true;
+}
+
 static void left_over(struct judge *j, size_t queue, const struct m_life *l)
 {
 	const struct m_queue *q = &j->m->queues.v[queue];
@@ -233,7 +248,8 @@ static void left_over(struct judge *j, size_t queue, const struct m_life *l)
 		a = m_account_post(j->m, p);
 		left = a.in_flight + a.discarded;
 		/* Receives stand ready as long as their QP lives; a request that was not signaled may have succeeded in silence. */
-		if (!left || (!q->send && !error) || (!m_post_signaled(j->m, p) && !error) || said_to_stay(j, q, p))
+		if (!left || (!q->send && !error) || (!m_post_signaled(j->m, p) && !error) || said_to_stay(j, q, p) ||
+		    (error && stays_in_error(j, q, l, p)))
 			continue;
 		f = judge_find(j, SEVERITY_FAIL, "ledger", p->inst, j->m->n_recs ? j->m->n_recs - 1 : p->rec, q->name);
 		if (!f)
