@@ -195,7 +195,8 @@ static void says_text(const struct eval *v, const json_t *want, struct text *t)
 	}
 }
 
-static void add_group_result(struct eval *v, struct part *p, struct wc_group *g, const struct wc_pattern *pt, bool of, bool several)
+static enum expect_state add_group_result(struct eval *v, struct part *p, struct wc_group *g, const struct wc_pattern *pt, bool of,
+					  bool several)
 {
 	enum expect_state state = wc_group_eval(v, g, pt, of);
 	struct text odd = { .len = 0 };
@@ -213,6 +214,7 @@ static void add_group_result(struct eval *v, struct part *p, struct wc_group *g,
 		p->at = g->at;
 	p->state = expect_worse(p->state, state);
 	free(g->comps.v);
+	return state;
 }
 
 static bool is_traffic(const struct model *m, const char *name)
@@ -290,11 +292,13 @@ static void wc_of_post(struct eval *v, const json_t *x, const char *of, const st
 			g.qp = comp(v, &g, 0)->qp;
 		if (g.qp != M_NONE)
 			g.at = m->qps.v[g.qp].name;
-		if (!g.accepted && !pt->none) {
-			p->state = EXPECT_BROKEN;
-			p->at = g.at;
+		/* Of what was refused nothing comes, unless the profile has it that the device refuses it. */
+		if (add_group_result(v, p, &g, pt, true, groups > 1) != EXPECT_MET || (pt->open && !pt->all)) {
+			if (!g.accepted && !pt->none) {
+				p->state = EXPECT_BROKEN;
+				p->at = g.at;
+			}
 		}
-		add_group_result(v, p, &g, pt, true, groups > 1);
 		n++;
 	}
 	if (!n) {

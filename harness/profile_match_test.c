@@ -139,7 +139,29 @@ static void test_moments(void)
 	}
 }
 
+/* What the library refuses where the specification has a completion: the profile speaks of both. */
+static void test_refused_by_the_library(void)
+{
+	static const char entry[] = "[{'id':'so','seen':['6.1.0-57-amd64'],'when':{'spec':'REM_INV_REQ_ERR','queue':'send',"
+				    "'op':['FETCH_AND_ADD']},'device':'none'}]";
+	static const char asked[] = "{'of':'w','wc':{'all':['REM_INV_REQ_ERR']}}";
+
+	for (int known = 0; known < 2; known++) {
+		struct world w;
+
+		world_new(&w, known ? entry : "[]");
+		feed(&w, "{'kind':'post','src':'agent/a','obj':'p.a.send','life':1,'step':1,'as':'w','op':'FETCH_AND_ADD','size':8,"
+			 "'count':1,'accepted':0,'errno':22,'bad':0}");
+		begin(&w, 2);
+		enum expect_state got = ask(&w, asked, 0), expected = known ? EXPECT_MET : EXPECT_BROKEN;
+
+		ROW_ASSERT(got == expected, "%d: %d", known, (int)got);
+		world_free(&w);
+	}
+}
+
 static const struct test_case cases[] = {
+	{ "refused by the library", test_refused_by_the_library },
 	{ "what the device had before it", test_moments },
 	{ "what a fault was given", test_with },
 	{ "a receive posted on the way to ERR", test_posted_on_the_way_to_error },
