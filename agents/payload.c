@@ -202,7 +202,7 @@ void op_find(struct agent *a, struct request *r)
 	uint64_t count = json_u64(r->body, "count", 1), index0 = json_u64(r->body, "index", 0);
 	struct finder f = { .agent = a, .size = json_u64(r->body, "size", 64), .tag = (uint32_t)json_int(r->body, "tag", 0) };
 	struct queue *q;
-	bool too_many;
+	bool too_many, cut;
 
 	if (!o || !((struct qp *)o)->rq) {
 		request_fail(r, -ENOENT, "find: there is no qp %s", json_str(r->body, "qp") ? json_str(r->body, "qp") : "");
@@ -211,10 +211,15 @@ void op_find(struct agent *a, struct request *r)
 	q = qp_recv_queue((struct qp *)o);
 	f.rx = &q->rx;
 	f.used = q->rx.mr ? q->rx.slots : 0;
-	if (q->rx.mr && (q->rx.head + f.size > q->rx.stride ||
-			 q->rx.off + (uint64_t)(f.used - 1) * q->rx.stride + q->rx.head + f.size > q->rx.mr->bytes)) {
-		request_fail(r, -ERANGE, "find: %s: messages of %llu bytes do not fit into its receive slots of %u", o->name,
-			     (unsigned long long)f.size, q->rx.stride);
+	/* Of a message that is longer than any receive a beginning is all that can be there. */
+	cut = q->rx.mr && q->rx.head + f.size > q->rx.stride;
+	if (cut)
+		f.size = q->rx.stride > q->rx.head ? q->rx.stride - q->rx.head : 0;
+	if (cut && !f.size)
+		f.used = 0;
+	if (q->rx.mr && f.used && q->rx.off + (uint64_t)(f.used - 1) * q->rx.stride + q->rx.head + f.size > q->rx.mr->bytes) {
+		request_fail(r, -ERANGE, "find: %s: %u receive slots of %u bytes do not fit into their memory", o->name, f.used,
+			     q->rx.stride);
 		return;
 	}
 	f.claimed = calloc(f.used ? f.used : 1, sizeof(*f.claimed));
@@ -223,10 +228,10 @@ void op_find(struct agent *a, struct request *r)
 	for (uint64_t i = 0; i < count; i++) {
 		enum pattern_seen seen = find_one(&f, index0 + i, f.used ? (uint32_t)(i % f.used) : 0);
 
-		tally_add(&tally, seen);
+		tally_add(&tally, cut && seen == PATTERN_INTACT ? PATTERN_PARTIAL : seen);
 	}
 	too_many = f.work >= FIND_WORK_MAX;
-	tally.twice = too_many ? 0 : find_again(&f, index0, count);
+	tally.twice = too_many || cut ? 0 : find_again(&f, index0, count);
 	free(f.claimed);
 	if (too_many)
 		request_fail(r, -E2BIG, "find: %s: %llu messages in %u slots are too many to look for", o->name,
