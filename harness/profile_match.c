@@ -307,17 +307,30 @@ static bool size_is(const struct m_post *p, const json_t *when)
 	return is_so;
 }
 
-static bool request_is(const struct model *m, const struct m_post *p, const json_t *when)
+/* step: the post's, or a member of its list. */
+static bool message_is(const struct model *m, const struct m_post *p, const json_t *step, const char *op, const json_t *when)
 {
-	const json_t *step = m->insts.v[p->inst].plan, *ops = json_object_get(when, "op");
+	const json_t *ops = json_object_get(when, "op");
 
-	if (json_array_size(ops) && !json_array_has(ops, p->op))
+	if (json_array_size(ops) && !json_array_has(ops, op))
 		return false;
 	if (json_str(when, "data") && !(json_bool(step, "inline", false) && json_int(step, "sge", 1) > 1))
 		return false;
 	if (!is(when, "lkey", json_str(step, "lkey")) || !is(when, "rkey", json_str(step, "rkey")) || !posted_in(m, p, when))
 		return false;
 	return is(when, "to", target_of(m, step)) && size_is(p, when);
+}
+
+/* Of a list one member will do. */
+static bool request_is(const struct model *m, const struct m_post *p, const json_t *when)
+{
+	const json_t *step = m->insts.v[p->inst].plan, *member;
+	size_t i;
+
+	json_array_foreach(json_object_get(step, "members"), i, member)
+		if (message_is(m, p, member, json_str(member, "op") ? json_str(member, "op") : p->op, when))
+			return true;
+	return message_is(m, p, step, p->op, when);
 }
 
 /* What is judged is a request's, or else follows from one that an end of the pair has posted in this life. */
@@ -374,6 +387,7 @@ static bool drains_work(const struct model *m, const struct m_match *what, const
 {
 	const struct m_qp *q = &m->qps.v[what->qp];
 	size_t into = M_NONE;
+	unsigned life = 0;
 	uint64_t begun = 0, ended = 0;
 
 	if (!json_str(when, "drain"))
@@ -381,19 +395,21 @@ static bool drains_work(const struct model *m, const struct m_match *what, const
 	for (size_t i = 0; i < q->states.n; i++) {
 		const struct m_state *s = &m->states.v[q->states.v[i]];
 
-		if (s->rec <= what->rec && !strcmp(s->asked, "SQD") && strcmp(s->old, "SQD"))
+		if (s->rec <= what->rec && !strcmp(s->asked, "SQD") && strcmp(s->old, "SQD")) {
 			into = s->rec;
+			life = s->life;
+		}
 	}
 	for (size_t i = 0; into != M_NONE && i < m->posts.n; i++) {
 		const struct m_post *p = &m->posts.v[i];
 
-		if (is_post_of(m, p, what->qp, true) && p->life == q->life && p->signaled && p->rec < into)
+		if (is_post_of(m, p, what->qp, true) && p->life == life && p->signaled && p->rec < into)
 			begun += p->accepted;
 	}
 	for (size_t i = 0; into != M_NONE && i < q->comps.n; i++) {
 		const struct m_comp *c = &m->comps.v[q->comps.v[i]];
 
-		ended += !c->recv && c->qp_life == q->life && c->rec < into ? c->count : 0;
+		ended += !c->recv && c->qp_life == life && c->rec < into ? c->count : 0;
 	}
 	return begun > ended;
 }
