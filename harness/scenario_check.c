@@ -16,7 +16,7 @@ static const struct ynode *key_of(const struct ynode *map, const char *name)
 
 	if (kid)
 		return kid->key;
-	return map->key ? map->key : map;
+	return ynode_place(map);
 }
 
 /* The first of some keys that is there, or NULL. */

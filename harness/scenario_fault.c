@@ -174,7 +174,7 @@ json_t *fault_args_parse(struct loader *l, struct ynode *n, const struct fault_o
 
 		if (!kid) {
 			if (p->required)
-				complain(l, n->key, NULL, "fault `%s` wants `%s:` (%s)", ops->name, p->name,
+				complain(l, ynode_place(n), NULL, "fault `%s` wants `%s:` (%s)", ops->name, p->name,
 					 p->help ? p->help : "required");
 			continue;
 		}
@@ -183,15 +183,15 @@ json_t *fault_args_parse(struct loader *l, struct ynode *n, const struct fault_o
 			json_object_set_new(args, p->name, value);
 	}
 	if (ops->takes_device && !json_object_get(l->doc, "bystander"))
-		complain(l, n->key, "`bystander: none` at the top of the file",
+		complain(l, ynode_place(n), "`bystander: none` at the top of the file",
 			 "fault `%s` takes the device from everybody: a second pair on it would be lost", ops->name);
 	if (ops->takes_device && l->cm_keeps)
-		complain(l, n->key, "`recover: { path: restart }` before it",
+		complain(l, ynode_place(n), "`recover: { path: restart }` before it",
 			 "fault `%s` cannot take a device after a connect by rdma_cm: librdmacm keeps every device open until its "
 			 "process "
 			 "ends",
 			 ops->name);
 	if (ops->check && l->n_errors == before && ops->check(args, &e))
-		complain(l, n->key, NULL, "fault `%s`: %s", ops->name, e.text);
+		complain(l, ynode_place(n), NULL, "fault `%s`: %s", ops->name, e.text);
 	return args;
 }

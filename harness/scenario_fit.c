@@ -12,7 +12,7 @@ static const struct ynode *key_of(const struct ynode *map, const char *name)
 {
 	const struct ynode *kid = ynode_get(map, name);
 
-	return kid ? kid->key : map->key ? map->key : map;
+	return kid ? kid->key : ynode_place(map);
 }
 
 /* The first QP of these ends that is of another type than `type`, or of it. */

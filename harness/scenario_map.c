@@ -35,7 +35,7 @@ static void read_keys(struct loader *l, struct ynode *n, const struct gkey *keys
 
 		if (!kid) {
 			if (k->flags & G_REQUIRED)
-				complain(l, n->key ? n->key : n, NULL, "%s wants `%s:` (%s)", m->what, k->name, k->help);
+				complain(l, ynode_place(n), NULL, "%s wants `%s:` (%s)", m->what, k->name, k->help);
 			continue;
 		}
 		value = value_parse(l, kid, k);

@@ -59,7 +59,7 @@ static json_t *fault_parse(struct loader *l, struct ynode *n)
 	json_t *out, *value;
 
 	if (n->kind != YNODE_MAP) {
-		complain(l, n->key, "`- fault: { missing_receive: { at: b }, as: dry }`",
+		complain(l, ynode_place(n), "`- fault: { missing_receive: { at: b }, as: dry }`",
 			 "`fault` wants the name of a fault and its parameters");
 		return NULL;
 	}
@@ -79,7 +79,7 @@ static json_t *fault_parse(struct loader *l, struct ynode *n)
 			complain_fault(l, kid->key);
 	}
 	if (!named)
-		complain(l, n->key, "`- fault: { missing_receive: { at: b }, as: dry }`", "a `fault` step without a fault");
+		complain(l, ynode_place(n), "`- fault: { missing_receive: { at: b }, as: dry }`", "a `fault` step without a fault");
 	out = json_object();
 	for (const struct gkey *k = grammar_fault; k->name; k++) {
 		struct ynode *kid = ynode_get(n, k->name);
@@ -104,7 +104,7 @@ static json_t *together_parse(struct loader *l, struct ynode *n)
 	json_t *steps;
 
 	if (n->kind != YNODE_LIST || n->n < 2) {
-		complain(l, n->key, "`- together: [ { post: {...} }, { post: {...} } ]`",
+		complain(l, ynode_place(n), "`- together: [ { post: {...} }, { post: {...} } ]`",
 			 "`together` is a list of at least two steps");
 		return NULL;
 	}
@@ -212,13 +212,13 @@ json_t *parse_steps(struct loader *l, struct ynode *n, const struct gkey *k)
 
 	(void)k;
 	if (n->kind != YNODE_LIST || !n->n) {
-		complain(l, n->kind == YNODE_SCALAR && n->key ? n->key : n, "`steps:` and below it `  - connect:`",
+		complain(l, n->kind == YNODE_SCALAR ? ynode_place(n) : n, "`steps:` and below it `  - connect:`",
 			 "steps are a list of at least one, found %s",
 			 n->kind == YNODE_LIST ? "an empty one" : node_shown(n, shown, sizeof(shown)));
 		return NULL;
 	}
 	if (++l->nesting > GRAMMAR_MAX_NESTING) {
-		complain(l, n->key ? n->key : n, NULL, "steps are nested deeper than %d levels", GRAMMAR_MAX_NESTING);
+		complain(l, ynode_place(n), NULL, "steps are nested deeper than %d levels", GRAMMAR_MAX_NESTING);
 		l->nesting--;
 		return NULL;
 	}

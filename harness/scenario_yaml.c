@@ -104,6 +104,11 @@ struct ynode *ynode_get(const struct ynode *map, const char *key)
 	return NULL;
 }
 
+const struct ynode *ynode_place(const struct ynode *n)
+{
+	return n->key ? n->key : n;
+}
+
 static int add_kid(struct ynode *parent, struct ynode *kid)
 {
 	if (parent->n == parent->cap) {

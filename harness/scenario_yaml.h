@@ -70,6 +70,8 @@ bool ytree_append(struct ynode *list, struct ynode *item);
 bool ytree_put(struct ytree *t, struct ynode *map, const char *key, const char *text);
 /* The member of a map, NULL when absent. */
 struct ynode *ynode_get(const struct ynode *map, const char *key);
+/* Where a complaint about a whole value points: its key, or the value itself where it has none (a list's member, a swept one). */
+const struct ynode *ynode_place(const struct ynode *n);
 
 /* Line and column (in characters), both from 1, of a byte in the source. */
 void source_place(const char *source, size_t len, size_t pos, unsigned *ret_line, unsigned *ret_col);
