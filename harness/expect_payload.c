@@ -42,6 +42,12 @@ static bool names_have(const json_t *want, const char *name)
 	return json_array_has(json_is_array(want) ? want : json_object_get(want, "all"), name);
 }
 
+/* The memory of a frozen process can be looked at later, that of one that has ended never. */
+static bool is_gone(const struct m_payload *r)
+{
+	return *r->unreachable && strcmp(r->unreachable, "frozen");
+}
+
 static void payload_text(const struct m_payload *r, struct text *t)
 {
 	const struct {
@@ -54,6 +60,10 @@ static void payload_text(const struct m_payload *r, struct text *t)
 		      { "torn", r->torn } };
 	bool any = false;
 
+	if (*r->unreachable) {
+		text_add(t, "nobody can look at %s: %s", r->at, r->unreachable);
+		return;
+	}
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (kinds[i].n) {
 			text_add(t, "%s%u %s", any ? ", " : "", kinds[i].n, kinds[i].name);
@@ -270,7 +280,8 @@ void expect_payload(struct eval *v, const json_t *x, struct part *p)
 			continue;
 		p->at = r->at;
 		/* Behind a successful completion of a reliable connection nothing follows any more. */
-		p->state = expect_worse(p->state, !d.under_way && d.reliable && d.all_good ? EXPECT_BROKEN : EXPECT_PENDING);
+		p->state = expect_worse(p->state,
+					is_gone(r) || (!d.under_way && d.reliable && d.all_good) ? EXPECT_BROKEN : EXPECT_PENDING);
 	}
 	if (fresh < (d.accepted_ends ? d.accepted_ends : 1)) {
 		p->state = expect_worse(p->state, EXPECT_PENDING);

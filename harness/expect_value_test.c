@@ -12,6 +12,11 @@ static void test_payload(void)
 	feed(&w, "{'kind':'payload','src':'controller','obj':'p.a','step':1,'as':'w','at':'p.b','total':2,'intact':2,'absent':0}");
 	begin(&w, 2);
 	CU_ASSERT(ask(&w, intact, 0) == EXPECT_PENDING);
+	/* Memory that went with its process: waiting for it is vain. That of a frozen one can be seen again. */
+	feed(&w, "{'kind':'payload','src':'controller','obj':'p.a','step':2,'as':'w','at':'p.b','total':2,'unreachable':'frozen'}");
+	CU_ASSERT(ask(&w, absent, 0) == EXPECT_PENDING);
+	feed(&w, "{'kind':'payload','src':'controller','obj':'p.a','step':2,'as':'w','at':'p.b','total':2,'unreachable':'dead'}");
+	CU_ASSERT(ask(&w, absent, 0) == EXPECT_BROKEN);
 	feed(&w, "{'kind':'payload','src':'controller','obj':'p.a','step':2,'as':'w','at':'p.b','total':2,'intact':1,'absent':1}");
 	CU_ASSERT(ask(&w, intact, 0) == EXPECT_PENDING);
 	wc(&w, "p.a.send", 0, 2, "SUCCESS");

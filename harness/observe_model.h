@@ -125,6 +125,7 @@ struct m_verb {
 
 struct m_payload {
 	const char *as, *op, *at, *obj, *indices; /* obj: the QP that posted */
+	const char *unreachable;                  /* why nobody could look; "" */
 	int64_t tag, of_step, index;              /* index: of a member of a list; -1: it is of all that was posted */
 	unsigned total, intact, absent, partial, stale, torn, twice;
 	unsigned succeeded; /* when the look began; UINT_MAX: not on record */

@@ -320,6 +320,7 @@ static void on_payload(struct model *m, const struct m_record *r)
 		.at = m_intern(m, json_str(r->r, "at")),
 		.obj = m_intern(m, r->obj),
 		.indices = m_intern(m, json_str(r->r, "indices")),
+		.unreachable = m_intern(m, json_str(r->r, "unreachable")),
 		.tag = json_int(r->r, "tag", 0),
 		.of_step = json_int(r->r, "of_step", 0),
 		.total = (unsigned)json_int(r->r, "total", 0),

@@ -120,6 +120,30 @@ static void test_mistakes(void)
 	}
 }
 
+/* That it was started again, and asked once more, makes its death no other one. */
+static void test_peer_is_back(void)
+{
+	struct profile profile;
+	json_t *plan, *records, *verdict, *again = NULL;
+	size_t i;
+
+	load("peer-died", &profile, &plan, &records);
+	for (i = 0; i < json_array_size(records) && !again; i++)
+		if (json_str(json_array_get(records, i), "asked") && !strcmp(json_str(json_array_get(records, i), "obj"), "p.b"))
+			again = json_deep_copy(json_array_get(records, i));
+	MUST(again);
+	json_object_set(again, "t", json_object_get(json_array_get(records, json_array_size(records) - 1), "t"));
+	json_object_set_new(again, "life", json_integer(2));
+	MUST(json_array_append_new(records, again) == 0);
+	renumber(records);
+	verdict = judge_with(&profile, plan, records);
+	check("peer-died", verdict, "the peer's process has died", "agent b is dead", ", with its peer back");
+	json_decref(verdict);
+	json_decref(plan);
+	json_decref(records);
+	profile_release(&profile);
+}
+
 /* Who they were, and how each ended. */
 static void test_ends(void)
 {
@@ -178,6 +202,7 @@ static void test_none_of_a_pass(void)
 
 static const struct test_case cases[] = {
 	{ "the first cause that is named is the mistake", test_mistakes },
+	{ "a peer that is back had died all the same", test_peer_is_back },
 	{ "both ends", test_ends },
 	{ "the key that was used", test_ends_key },
 	{ "a pass has none", test_none_of_a_pass },

@@ -33,17 +33,17 @@ static unsigned packets(const struct scene *s, size_t qp, const char *class_, bo
 	return n;
 }
 
-/* Whoever was asked for its state last found nobody to ask. */
+/* Whoever asked for its state next found nobody to ask: later on it may be back. */
 static bool is_dead(const struct scene *s, char *why, size_t size)
 {
 	const struct model *m = s->j->m;
-	const struct m_state *last = NULL;
+	const struct m_state *next = NULL;
 	const char *note;
 
-	for (size_t i = 0; s->peer != M_NONE && i < m->states.n; i++)
+	for (size_t i = 0; s->peer != M_NONE && i < m->states.n && (!next || next->t < s->t); i++)
 		if (m->states.v[i].qp == s->peer)
-			last = &m->states.v[i];
-	note = last && last->err == EHOSTDOWN ? json_str(json_array_get(s->j->records, last->rec), "note") : NULL;
+			next = &m->states.v[i];
+	note = next && next->err == EHOSTDOWN ? json_str(json_array_get(s->j->records, next->rec), "note") : NULL;
 	if (!note || !strstr(note, " is dead"))
 		return false;
 	snprintf(why, size, "%s", note);
