@@ -280,8 +280,8 @@ void expect_payload(struct eval *v, const json_t *x, struct part *p)
 			continue;
 		p->at = r->at;
 		/* Behind a successful completion of a reliable connection nothing follows any more. */
-		p->state = expect_worse(p->state,
-					is_gone(r) || (!d.under_way && d.reliable && d.all_good) ? EXPECT_BROKEN : EXPECT_PENDING);
+		p->state = expect_worse(p->state, !d.under_way && (is_gone(r) || (d.reliable && d.all_good)) ? EXPECT_BROKEN
+													     : EXPECT_PENDING);
 	}
 	if (fresh < (d.accepted_ends ? d.accepted_ends : 1)) {
 		p->state = expect_worse(p->state, EXPECT_PENDING);

@@ -12,11 +12,6 @@ static void test_payload(void)
 	feed(&w, "{'kind':'payload','src':'controller','obj':'p.a','step':1,'as':'w','at':'p.b','total':2,'intact':2,'absent':0}");
 	begin(&w, 2);
 	CU_ASSERT(ask(&w, intact, 0) == EXPECT_PENDING);
-	/* Memory that went with its process: waiting for it is vain. That of a frozen one can be seen again. */
-	feed(&w, "{'kind':'payload','src':'controller','obj':'p.a','step':2,'as':'w','at':'p.b','total':2,'unreachable':'frozen'}");
-	CU_ASSERT(ask(&w, absent, 0) == EXPECT_PENDING);
-	feed(&w, "{'kind':'payload','src':'controller','obj':'p.a','step':2,'as':'w','at':'p.b','total':2,'unreachable':'dead'}");
-	CU_ASSERT(ask(&w, absent, 0) == EXPECT_BROKEN);
 	feed(&w, "{'kind':'payload','src':'controller','obj':'p.a','step':2,'as':'w','at':'p.b','total':2,'intact':1,'absent':1}");
 	CU_ASSERT(ask(&w, intact, 0) == EXPECT_PENDING);
 	wc(&w, "p.a.send", 0, 2, "SUCCESS");
@@ -25,6 +20,15 @@ static void test_payload(void)
 	feed(&w, "{'kind':'payload','src':'controller','obj':'p.a','step':2,'as':'w','at':'p.b','total':2,'intact':2,'absent':0}");
 	CU_ASSERT(ask(&w, intact, 0) == EXPECT_MET);
 	CU_ASSERT(ask(&w, absent, 0) == EXPECT_BROKEN);
+	/* Memory that went with its process: waiting for it is vain. That of a frozen one can be seen again. */
+	begin(&w, 3);
+	post(&w, "p.a.send", "v", 2, 1, true);
+	feed(&w, "{'kind':'payload','src':'controller','obj':'p.a','step':4,'as':'v','at':'p.b','total':1,'unreachable':'dead'}");
+	CU_ASSERT(ask(&w, "{'n':3,'of':'v','payload':'absent'}", 0) == EXPECT_PENDING);
+	wc(&w, "p.a.send", 2, 1, "RETRY_EXC_ERR");
+	CU_ASSERT(ask(&w, "{'n':3,'of':'v','payload':'absent'}", 0) == EXPECT_BROKEN);
+	feed(&w, "{'kind':'payload','src':'controller','obj':'p.a','step':4,'as':'v','at':'p.b','total':1,'unreachable':'frozen'}");
+	CU_ASSERT(ask(&w, "{'n':3,'of':'v','payload':'absent'}", 0) == EXPECT_PENDING);
 	/* Messages of no bytes are not looked at: nothing of them can lack. */
 	feed(&w, "{'kind':'post','src':'agent/"
 		 "a','obj':'p.a.send','life':1,'step':1,'as':'e','op':'SEND','size':0,'count':1,'accepted':1,'errno':0,"

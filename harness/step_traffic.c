@@ -257,6 +257,9 @@ int ctl_traffic_run(struct case_run *r, const struct ends *ends, const struct tr
 	rc = ops_run_watched(r, &ops, spec->background ? 0 : timeout_ns + 2 * NSEC_PER_SEC,
 			     spec->background ? NULL : stop_the_others, &w, e);
 	rc = first_cause(&ops, rc, e);
+	/* Its messages are posts as any: a fault in force now may be in force no more when it is asked for its proof. */
+	for (const struct op *op = ops.head; op; op = op->next)
+		faults_on_post(r, ((const struct object *)op->user)->name);
 	for (struct op *op = ops.head; op && (!rc || rc == -ECANCELED) && !spec->background; op = op->next) {
 		int judged = op->rc == 0 ? judge_end(op->user, op->reply, spec, e) : 0;
 
