@@ -77,6 +77,7 @@ rows="
 3|--kernel wants a series|run $good --lab guest --out $work/runs --kernel ''
 3|the cache /dev/null is no folder|run $good --lab guest --out $work/runs
 2|no name of a profile|run $good --provider ../rxe
+2|there is no profile 'rxee'|run $good --lab guest --provider rxee
 3|cannot make the folder|run $good --out /dev/null/x
 2|there is no 'nope'|report --format nope $work/empty
 2|nothing to list|list nope

@@ -575,6 +575,8 @@ int run_main(const struct run_options *o, FILE *out)
 	struct error e = { "" };
 	int status = run_load(o, &r.cases, &r.left_out, &e);
 
+	if (!status && run_profiles_find(&r.cases, o->provider, &e))
+		status = EXIT_USAGE;
 	if (status)
 		log_error("%s", e.text);
 	else

@@ -129,6 +129,8 @@ json_t *run_verdict_unrun(const json_t *plan, enum verdict verdict, const char *
 /* The provider's profile for a scenario at path: beside it, in the share folder, in the tree of the program. NULL when there is
  * none. Caller frees. */
 char *run_profile_find(const char *scenario_path, const char *provider);
+/* 0 when each case has one, or `none` was asked for: without it every deviation would be a failure. */
+int run_profiles_find(const struct run_cases *cases, const char *provider, struct error *e);
 
 /* ---- what happened while several cases ran (run_trouble.c) ---- */
 

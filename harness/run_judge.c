@@ -145,3 +145,16 @@ char *run_profile_find(const char *scenario_path, const char *provider)
 	snprintf(rel, sizeof(rel), "scenarios/profiles/%s.yaml", provider);
 	return data_path(rel, &path, &e) ? NULL : path;
 }
+
+int run_profiles_find(const struct run_cases *cases, const char *provider, struct error *e)
+{
+	for (size_t i = 0; i < cases->n && strcmp(provider, "none"); i++) {
+		char *path = run_profile_find(cases->cases[i].scenario->path, provider);
+
+		if (!path)
+			return error_set(e, -ENOENT, "--provider: there is no profile '%s' (`qpdrill list profiles` names them)",
+					 provider);
+		free(path);
+	}
+	return 0;
+}
