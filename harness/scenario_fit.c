@@ -324,10 +324,11 @@ void fit_lossy(struct loader *l, const struct ynode *map, const json_t *out)
 	}
 }
 
-/* What is fixed when a QP is created changes with a new one alone. */
-static void fit_new_qp(struct loader *l, const struct ynode *map, const json_t *block, const char *path)
+/* What is fixed when a QP is created changes with a new one alone; in SQD it takes what a move from SQD to SQD takes. */
+static void fit_new_qp(struct loader *l, const struct ynode *map, const json_t *block, const char *path, int type)
 {
 	static const char *const same_qp[] = { "reset", "sq", "sqd" };
+	const struct transition *again = strcmp(path, "sqd") ? NULL : transition_find(type, IBV_QPS_SQD, IBV_QPS_SQD);
 	const char *key;
 	json_t *value;
 	bool same = false;
@@ -338,11 +339,36 @@ static void fit_new_qp(struct loader *l, const struct ynode *map, const json_t *
 		const struct attr *a = attr_find(key);
 
 		if (json_is_object(value) && !json_object_get(value, "ref"))
-			fit_new_qp(l, ynode_get(map, key), value, path);
+			fit_new_qp(l, ynode_get(map, key), value, path, type);
 		else if (same && a && a->kind != ATTR_MODIFY)
 			complain(l, key_of(map, key), "`path: recreate`",
 				 "`%s` is fixed when a QP is created, and `%s` keeps the QP", key, path);
+		else if (again && a && a->mask && type_takes(type, a->mask) && !((again->required | again->optional) & a->mask))
+			complain(l, key_of(map, key), "`path: reset`", "a drained send queue takes no `%s`", key);
 	}
+}
+
+static bool is_cq(const struct loader *l, const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return json_object_get(json_object_get(l->doc, "cq"), name) || (dot && (!strcmp(dot, ".scq") || !strcmp(dot, ".rcq")));
+}
+
+static void fit_replace(struct loader *l, const struct ynode *map, const json_t *out, const char *path)
+{
+	const json_t *names = json_object_get(out, "replace");
+	size_t i;
+	json_t *name;
+
+	if (json_array_size(names) && (!strcmp(path, "sq") || !strcmp(path, "sqd"))) {
+		complain(l, key_of(map, "replace"), "`path: recreate`", "`%s` keeps the connection, and renews nothing", path);
+		return;
+	}
+	json_array_foreach(names, i, name)
+		if (!strcmp(path, "reset") && is_cq(l, json_string_value(name)))
+			complain(l, key_of(map, "replace"), "`path: recreate`",
+				 "`reset` keeps the QPs, and cannot replace the CQ `%s` that they use", json_string_value(name));
 }
 
 void fit_recover(struct loader *l, const struct ynode *map, const json_t *out)
@@ -355,12 +381,13 @@ void fit_recover(struct loader *l, const struct ynode *map, const json_t *out)
 
 	l->cm |= !strcmp(path, "cm");
 	fit_block(l, ynode_get(map, "qp"));
-	fit_new_qp(l, ynode_get(map, "qp"), json_object_get(out, "qp"), path);
-	if (!pairs) {
-		end_walk_begin(&w, l, "*");
-		if (end_walk_next(&w))
+	end_walk_begin(&w, l, "*");
+	if (end_walk_next(&w)) {
+		fit_new_qp(l, ynode_get(map, "qp"), json_object_get(out, "qp"), path, file_qp_type(l, w.pair, w.agent));
+		if (!pairs)
 			fit_path(l, map, path, &w);
 	}
+	fit_replace(l, map, out, path);
 	json_array_foreach(pairs, i, pair) {
 		char end[2 * GRAMMAR_MAX_NAME + 8];
 		const char *name = json_string_value(pair);

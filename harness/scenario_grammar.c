@@ -276,10 +276,12 @@ static const struct gkey poll_keys[] = {
 	{ .name = NULL },
 };
 
+static const char *const traffic_ops[] = { "SEND", "WRITE", "READ", NULL };
+
 static const struct gkey traffic_keys[] = {
 	{ "stop", G_LABEL, G_OF_TRAFFIC, .help = "ends the traffic of that name" },
 	{ "pair", G_PAIRS, 0, .help = "which pairs; default all" },
-	{ "ops", G_WORDS, 0, .names = &names_op, .help = "operations, mixed" },
+	{ "ops", G_WORDS, 0, .words = traffic_ops, .help = "operations, mixed" },
 	{ "size", G_SIZE, 0, .min = 1, .max = MAX_SIZE, .help = "bytes per message" },
 	{ "depth", G_NUMBER, 0, .min = 1, .max = MAX_COUNT, .help = "messages under way per direction" },
 	{ "messages", G_NUMBER, 0, .min = 1, .max = 1LL << 32,
@@ -418,7 +420,7 @@ const struct gkey grammar_fault[] = {
 };
 
 static const struct gkey check_keys[] = {
-	{ "ops", G_WORDS, 0, .names = &names_op, .help = "operations" },
+	{ "ops", G_WORDS, 0, .words = traffic_ops, .help = "operations" },
 	{ "size", G_SIZE, 0, .min = 1, .max = MAX_SIZE, .help = "bytes per message" },
 	{ "messages", G_NUMBER, 0, .min = 1, .max = MAX_COUNT, .help = "how many" },
 	{ "depth", G_NUMBER, 0, .min = 1, .max = MAX_COUNT, .help = "how many under way" },

@@ -213,6 +213,18 @@ static const struct {
 	{ "bystander: none\nsteps:\n  - connect: { by: cm }\n  - fault: { device_recreated: { at: b } }\n",
 	  "f:6:14: error: fault `device_recreated` cannot take a device after a connect by rdma_cm: librdmacm keeps every device "
 	  "open" },
+	{ "steps:\n  - connect:\n  - traffic: { ops: [SEND, FETCH_AND_ADD], messages: 3 }\n",
+	  "f:5:28: error: `FETCH_AND_ADD` cannot stand under `ops`" },
+	{ "steps:\n  - recover: { path: reset, check: { ops: [SEND_WITH_IMM] } }\n",
+	  "f:4:44: error: `SEND_WITH_IMM` cannot stand under `ops`" },
+	{ "steps:\n  - recover: { path: reset, replace: [p.b.mem, p.b.rcq] }\n",
+	  "f:4:29: error: `reset` keeps the QPs, and cannot replace the CQ `p.b.rcq` that they use" },
+	{ "cq: { x: { at: a, used_by: [a.send] } }\nsteps:\n  - recover: { path: reset, replace: x }\n",
+	  "f:5:29: error: `reset` keeps the QPs, and cannot replace the CQ `x` that they use" },
+	{ "steps:\n  - recover: { path: sqd, replace: [p.b.mem] }\n",
+	  "f:4:27: error: `sqd` keeps the connection, and renews nothing" },
+	{ "steps:\n  - recover: { path: sqd, qp: { timeout: 15, a: { path_mtu: 512 } } }\n",
+	  "f:4:51: error: a drained send queue takes no `path_mtu`" },
 	{ "steps:\n  - repeat: { times: 9, resources: flat, steps: [ { connect: } ] }\n",
 	  "f:4:36: error: `resources: flat` wants at least 10 rounds" },
 	{ "pairs: { p: { ends: [a, b], count: 1024 }, q: { ends: [a, b], count: 1024 }, r: { ends: [a, b], count: 1024 }, s: { "
