@@ -57,6 +57,7 @@ static const char *const completion_events[] = { "comes", "none", NULL };
 static const char *const groups[] = { "all_nodes", "other", NULL };
 static const char *const notifies[] = { "asked", "unasked", "again", NULL };
 static const char *const links[] = { "direct", "wire", NULL };
+static const char *const fault_ends[] = { "own", "peer", NULL };
 static const char *const arms[] = { "next", "solicited", NULL };
 static const char *const data[] = { "inline_segments", NULL };
 static const char *const apis[] = { "classic", "extended", NULL };
@@ -86,9 +87,10 @@ static const struct field when_fields[] = {
 	{ .key = "type", .kind = VALUE_NAME, .names = &names_qp_type },
 	{ .key = "detection", .kind = VALUE_ENUM, .values = detections },
 	{ .key = "fault", .kind = VALUE_TEXT },
-	{ .key = "with", .kind = VALUE_TEXTS },                     /* arguments that the fault was given, all of them */
-	{ .key = "psn", .kind = VALUE_ENUM, .values = psn_halves }, /* where the QP's own sq_psn lies */
-	{ .key = "path_mtu", .kind = VALUE_ENUM, .values = mtus },  /* the QP's own and its peer's */
+	{ .key = "fault_at", .kind = VALUE_ENUM, .values = fault_ends }, /* whose end the fault was given */
+	{ .key = "with", .kind = VALUE_TEXTS },                          /* arguments that the fault was given, all of them */
+	{ .key = "psn", .kind = VALUE_ENUM, .values = psn_halves },      /* where the QP's own sq_psn lies */
+	{ .key = "path_mtu", .kind = VALUE_ENUM, .values = mtus },       /* the QP's own and its peer's */
 	{ .key = "posted_in", .kind = VALUE_NAME, .names = &names_state },
 	{ .key = "in", .kind = VALUE_NAME, .names = &names_state },  /* the state of the QP when it is judged */
 	{ .key = "notify", .kind = VALUE_ENUM, .values = notifies }, /* SQ_DRAINED, by the newest move into SQD */

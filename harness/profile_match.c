@@ -184,6 +184,14 @@ static bool any_fault_reaches(const struct model *m, const struct m_match *what)
 	return false;
 }
 
+/* `own`: the fault was given this end, `peer`: the other one. */
+static bool fault_is_at(const struct model *m, const struct m_fault *f, size_t qp, const json_t *when)
+{
+	const char *want = json_str(when, "fault_at");
+
+	return !want || json_array_has(f->at, !strcmp(want, "own") ? m->qps.v[qp].name : m->qps.v[qp].peer);
+}
+
 /* One fault that reaches the QP has all that is asked of it; `none`: there is no such fault. */
 static bool fault_is(const struct model *m, const struct m_match *what, const json_t *when)
 {
@@ -198,7 +206,7 @@ static bool fault_is(const struct model *m, const struct m_match *what, const js
 		const json_t *args = json_object_get(m->insts.v[f->inst].plan, "args");
 
 		if (f->injected && f->rec <= what->rec && is(when, "fault", f->name) && is(when, "detection", f->detection) &&
-		    m_fault_reaches(m, f, what->qp) && m_profile_has_arguments(args, with))
+		    fault_is_at(m, f, what->qp, when) && m_fault_reaches(m, f, what->qp) && m_profile_has_arguments(args, with))
 			return true;
 	}
 	return false;

@@ -41,6 +41,40 @@ static void test_with(void)
 	}
 }
 
+/* Which end the fault was given. */
+static void test_fault_at(void)
+{
+	static const struct {
+		const char *at, *fault_at;
+		bool excused;
+	} ends[] = { { "p.a", "own", true }, { "p.b", "own", false }, { "p.b", "peer", true }, { "p.a", "peer", false } };
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		struct m_match what = { .spec = "RETRY_EXC_ERR" };
+		char text[512];
+		struct world w;
+		bool seen;
+
+		snprintf(
+			text, sizeof(text),
+			"[{'id':'dead','seen':['6.1.0-57-amd64'],'when':{'spec':'RETRY_EXC_ERR','queue':'send','fault':'link_down',"
+			"'fault_at':'%s'},'device':'LOC_QP_OP_ERR'}]",
+			ends[i].fault_at);
+		world_new(&w, text);
+		snprintf(text, sizeof(text),
+			 "{'kind':'fault','src':'controller','step':2,'as':'f','nth':1,'name':'link_down','at':['%s'],'phase':'"
+			 "inject',"
+			 "'detection':'silent','blast':'link'}",
+			 ends[i].at);
+		feed(&w, text);
+		what.qp = m_qp_find(w.m, "p.a", 3);
+		what.rec = w.m->n_recs;
+		ROW_ASSERT((m_profile_excuse(w.m, &what, "LOC_QP_OP_ERR", &seen) != NULL) == ends[i].excused, "at %s, asked for %s",
+			   ends[i].at, ends[i].fault_at);
+		world_free(&w);
+	}
+}
+
 /* P a traffic posts receives, p a step does; S and F one succeeds, is flushed, in order: what was posted last is asked about. */
 static const struct {
 	const char *story;
@@ -163,6 +197,7 @@ static void test_refused_by_the_library(void)
 static const struct test_case cases[] = {
 	{ "refused by the library", test_refused_by_the_library },
 	{ "what the device had before it", test_moments },
+	{ "the end that a fault was given", test_fault_at },
 	{ "what a fault was given", test_with },
 	{ "a receive posted on the way to ERR", test_posted_on_the_way_to_error },
 };
