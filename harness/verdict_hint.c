@@ -59,6 +59,8 @@ const struct hint verdict_hints[] = {
 	  NULL },
 	{ "LOC_LEN_ERR", "the message is longer than the receive, or than the port can send", NULL },
 	{ "LOC_QP_OP_ERR", "the address handle was destroyed under the message", symptom_handle_is_gone },
+	{ "LOC_QP_OP_ERR", "a link or a port on the way is down", symptom_port_is_down },
+	{ "LOC_QP_OP_ERR", "the address behind this end's GID is gone", symptom_own_address_is_gone },
 	{ "LOC_QP_OP_ERR", "the lkey is not that of the buffer, or the buffer reaches beyond its region",
 	  symptom_is_plain_operation },
 	{ "LOC_QP_OP_ERR", "the queue pair cannot do this operation, or its own receive is not usable", NULL },

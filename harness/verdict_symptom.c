@@ -81,6 +81,22 @@ bool symptom_port_is_down(const struct scene *s, char *why, size_t size)
 	return false;
 }
 
+/* Its own device told so, in a step and not while it came up. */
+bool symptom_own_address_is_gone(const struct scene *s, char *why, size_t size)
+{
+	const struct model *m = s->j->m;
+	char device[160];
+
+	snprintf(device, sizeof(device), "dev.%s", s->qp == M_NONE ? "" : m->qps.v[s->qp].agent);
+	for (size_t i = 0; i < m->events.n; i++)
+		if (!strcmp(m->events.v[i].event, "GID_CHANGE") && !strcmp(m->events.v[i].obj, device) &&
+		    m->insts.v[m->events.v[i].inst].step > 0 && m->events.v[i].t <= s->t) {
+			snprintf(why, size, "%s told GID_CHANGE before it", device);
+			return true;
+		}
+	return false;
+}
+
 bool symptom_gid_has_moved(const struct scene *s, char *why, size_t size)
 {
 	const char *dest = scene_asked_text(s, s->qp, "dest_gid"), *gid = scene_gid(s, s->peer);

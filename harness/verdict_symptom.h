@@ -8,6 +8,7 @@
 bool symptom_peer_is_gone(const struct scene *s, char *why, size_t size);
 bool symptom_port_is_down(const struct scene *s, char *why, size_t size);
 bool symptom_gid_has_moved(const struct scene *s, char *why, size_t size);
+bool symptom_own_address_is_gone(const struct scene *s, char *why, size_t size);
 bool symptom_is_another_qpn(const struct scene *s, char *why, size_t size);
 bool symptom_psn_is_ahead(const struct scene *s, char *why, size_t size);
 bool symptom_psn_is_behind(const struct scene *s, char *why, size_t size);
