@@ -230,8 +230,23 @@ static json_t *last_report(struct fault_run *f)
 	return evidence;
 }
 
+/* Its clear found nobody: the process that it acted on has ended, and there is nothing left to undo. */
+static bool went_with_its_process(struct fault_run *f, int rc)
+{
+	const char *agent = json_str(f->args, "agent"), *at = json_str(f->args, "at");
+	const struct object *qp = at ? ctl_object_find(f->r, at) : NULL;
+	const char *why;
+
+	if (rc != -EHOSTDOWN && rc != -ESRCH)
+		return false;
+	agent = qp ? qp->agent : agent;
+	why = agent && agent_find(f->r, agent) ? agent_unreachable(agent_find(f->r, agent)) : NULL;
+	return why && strcmp(why, "dead") == 0;
+}
+
 static int fault_end(struct fault_run *f, struct error *e)
 {
+	const char *text = NULL;
 	int rc = 0;
 
 	/* Undoing it may wipe what was written under it. */
@@ -249,7 +264,11 @@ static int fault_end(struct fault_run *f, struct error *e)
 	if (f->f.ops->counts_link)
 		traffics_pause(f->r, false);
 	fault_prove(f, false);
-	fault_record(f, "clear", last_report(f), rc, rc < 0 ? e->text : NULL);
+	if (went_with_its_process(f, rc)) {
+		rc = 0;
+		text = "what it acted on went with its process";
+	}
+	fault_record(f, "clear", last_report(f), rc, rc < 0 ? e->text : text);
 	bystander_fault_ends(f->r, &f->f);
 	return rc < 0 ? rc : 0;
 }
