@@ -134,7 +134,7 @@ static int spawn(struct controller *c, struct ctl_agent *a, struct error *e)
 	for (size_t i = 0; i < n; i++)
 		argv[i] = (char *)c->o.launch[i];
 	argv[n] = (char *)c->o.agent_path;
-	rc = proc_spawn(&a->proc, argv, NULL, -1, e);
+	rc = proc_spawn_in(a->netns, &a->proc, argv, NULL, -1, e);
 	free(argv);
 	if (rc)
 		return rc;
@@ -147,7 +147,7 @@ static int spawn(struct controller *c, struct ctl_agent *a, struct error *e)
 	return 0;
 }
 
-static int agent_new(struct controller *c, struct ctl_agent **ret, struct error *e)
+static int agent_new(struct controller *c, const char *netns, struct ctl_agent **ret, struct error *e)
 {
 	struct ctl_agent *a = calloc(1, sizeof *a);
 	int rc;
@@ -157,6 +157,7 @@ static int agent_new(struct controller *c, struct ctl_agent **ret, struct error 
 		return -ENOMEM;
 	}
 	a->c = c;
+	snprintf(a->netns, sizeof a->netns, "%s", netns);
 	a->proc = (struct proc){ .pidfd = -1, .in = -1, .out = -1 };
 	rc = spawn(c, a, e);
 	if (rc) {
@@ -239,26 +240,27 @@ static bool someone_starts(struct case_run *r)
 
 static int take_agent(struct case_run *r, const char *name, const char *device, struct error *e)
 {
+	const struct lab_device *d = NULL;
 	struct ctl_agent *a;
 	int rc;
 
+	for (size_t i = 0; i < 2; i++)
+		if (strcmp(r->lane->device[i].name, device) == 0)
+			d = &r->lane->device[i];
+	if (!d)
+		return error_set(e, -ENODEV, "agent %s wants device %s, which lane %d does not have (it has %s and %s)", name,
+				 device, r->lane->lane, r->lane->device[0].name, r->lane->device[1].name);
 	for (a = r->c->agents; a; a = a->next)
-		if (!a->name[0] && !a->spoilt && !a->ended)
+		if (!a->name[0] && !a->spoilt && !a->ended && strcmp(a->netns, d->netns) == 0)
 			break;
 	if (!a) {
-		rc = agent_new(r->c, &a, e);
+		rc = agent_new(r->c, d->netns, &a, e);
 		if (rc)
 			return error_prefix(e, rc, "agent %s", name);
 	}
 	snprintf(a->name, sizeof a->name, "%s", name);
 	a->end_noted = false;
-	a->lab_device = NULL;
-	for (size_t i = 0; i < 2; i++)
-		if (strcmp(r->lane->device[i].name, device) == 0)
-			a->lab_device = &r->lane->device[i];
-	if (!a->lab_device)
-		return error_set(e, -ENODEV, "agent %s wants device %s, which lane %d does not have (it has %s and %s)", name,
-				 device, r->lane->lane, r->lane->device[0].name, r->lane->device[1].name);
+	a->lab_device = d;
 	return 0;
 }
 

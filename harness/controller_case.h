@@ -59,11 +59,12 @@ struct ctl_agent {
 	json_t *hello;
 	json_t *device; /* device_open's reply with netdev, rdma; NULL before */
 	const struct lab_device *lab_device;
-	unsigned own_dumps, own_counters; /* records of these kinds that it sent by itself */
-	bool ended;                       /* end of file or a broken line */
-	bool end_noted;                   /* its end is on record, or was wanted */
-	bool used_cm;                     /* librdmacm keeps devices open as long as its process lives */
-	bool gid_changed;                 /* the device has said so since its GID was last looked up */
+	char netns[sizeof((struct lab_device *)0)->netns]; /* the path of the network namespace that it runs in; "" */
+	unsigned own_dumps, own_counters;                  /* records of these kinds that it sent by itself */
+	bool ended;                                        /* end of file or a broken line */
+	bool end_noted;                                    /* its end is on record, or was wanted */
+	bool used_cm;                                      /* librdmacm keeps devices open as long as its process lives */
+	bool gid_changed;                                  /* the device has said so since its GID was last looked up */
 	bool frozen;
 	bool spoilt; /* not to be used for another case */
 };

@@ -189,7 +189,7 @@ static void look_at_namespaces(struct examination *x)
 	bool there = exists(x, "/proc/self/ns/net", F_OK);
 
 	doctor_say(x, GROUP_RIGHTS, "network namespaces", there ? STATE_OK : STATE_NOTE, 0, "", "%s",
-		   there ? "the kernel has them"
+		   there ? "the kernel has them; whether its rxe receives in one, lab rxe tries out (netns in run.json)"
 			 : "the kernel has none: agents cannot be put into them (--launch 'ip netns exec ...')");
 }
 

@@ -221,8 +221,9 @@ json_t *lanes_environment(const struct lanes *x)
 	fw[n > 0 ? n : 0] = '\0';
 	fw[strcspn(fw, "\n")] = '\0';
 	library_version(x->o.rdma_core ? x->o.rdma_core : "/usr", core, sizeof core);
-	return json_pack("{s:s,s:s,s:s,s:s,s:s,s:b}", "kernel", u.release, "provider", "rxe", "firmware", fw, "rdma_core", core,
-			 "lab", x->lab->ops->name, "guest", getenv("QPDRILL_GUEST") != NULL);
+	return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s*,s:b}", "kernel", u.release, "provider", "rxe", "firmware", fw, "rdma_core",
+			 core, "lab", x->lab->ops->name, "netns", x->lab->one_netns ? "one" : "each", "netns_why",
+			 x->lab->one_netns, "guest", getenv("QPDRILL_GUEST") != NULL);
 }
 
 int lanes_ask(struct lanes *x, unsigned lane, const json_t *request)

@@ -39,7 +39,8 @@ struct lanes;
 char *rdma_core_find(const char *prefix, struct error *e);
 /* Brings the lanes up and starts their processes. */
 int lanes_open(sd_event *loop, const struct lanes_options *o, struct lanes **ret, struct error *e);
-/* {"kernel","provider","fw","rdma_core","lab","guest"}. New reference. */
+/* {"kernel","provider","fw","rdma_core","lab","netns","netns_why","guest"}: `netns` is "each" where each end of a lane lives in a
+ * network namespace of its own, else "one", and `netns_why` the reason. New reference. */
 json_t *lanes_environment(const struct lanes *x);
 /* {"case":ID,"dir":ABSOLUTE} runs DIR/plan.json there; what went wrong in the harness itself is in the records as well. */
 int lanes_ask(struct lanes *x, unsigned lane, const json_t *request);

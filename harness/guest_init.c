@@ -192,8 +192,11 @@ static void furnish(void)
 	mount_or_fail("tmpfs", "/run", "tmpfs", 0, "mode=755");
 	if (symlink("/proc/self/fd", "/dev/fd") < 0 || symlink("fd/0", "/dev/stdin") < 0 || symlink("fd/1", "/dev/stdout") < 0 ||
 	    symlink("fd/2", "/dev/stderr") < 0 || mkdir("/run/qd", 0755) < 0 || mkdir(GUEST_BOOT_SHARE, 0755) < 0 ||
-	    mkdir(GUEST_BOOT_KEPT, 0755) < 0)
+	    mkdir(GUEST_BOOT_KEPT, 0755) < 0 || mkdir("/run/netns", 0755) < 0)
 		fail("cannot furnish /dev and /run");
+	/* Network namespaces that get a name while the guest is prepared stay when the mounts of that time go. */
+	mount_or_fail("tmpfs", "/run/netns", "tmpfs", 0, "mode=755");
+	mount_or_fail(NULL, "/run/netns", NULL, MS_SHARED, NULL);
 
 	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

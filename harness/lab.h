@@ -22,6 +22,7 @@ struct lab_device {
 	char name[32]; /* "a": what scenarios call it */
 	char rdma[32]; /* rxe device: "qd0a-3f9c" */
 	char netdev[16];
+	char netns[32]; /* the path of the network namespace that it lives in; "": this process's own */
 	int port;
 	int gid_index;
 	char gid[64];
@@ -63,7 +64,7 @@ struct lab_ops {
 	int (*device_gone)(struct lab *lab, const char *rdma, struct error *e);
 	int (*device_add)(struct lab *lab, const char *rdma, struct error *e);
 	/* One command of ip, tc or rdma ("tc", "qdisc replace dev X root netem loss 5%"): ret_out (may be NULL) is the parsed JSON
-	 * answer or null. For faults and residue. */
+	 * answer or null. It is run in the network namespace of the first device of the lab's that it names. For faults. */
 	int (*command)(struct lab *lab, const char *tool, const char *args, json_t **ret_out, struct error *e);
 	/* A picture of everything that a case on this lane might leave behind: {"rdma":[…],"link":[…],"qdisc":[…],"rule":[…]}. New
 	 * reference. */
@@ -73,6 +74,7 @@ struct lab_ops {
 
 struct lab {
 	const struct lab_ops *ops;
+	const char *one_netns; /* why both ends of a lane live in one network namespace; NULL: each has one of its own */
 };
 
 extern const struct lab_ops lab_rxe;

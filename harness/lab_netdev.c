@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lab_netdev.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/ethtool.h>
@@ -39,7 +38,7 @@ static int set_sysctl(const char *family, const char *netdev, const char *key, c
 
 /* A veth's frames wait at the processor that sent them: a sender that moves overtakes itself. So one processor takes all that comes
  * to a device (Documentation/networking/scaling.rst, RPS), another one for another device. A kernel without RPS keeps its ways. */
-static int keep_order(const char *netdev, struct error *e)
+int lab_netdev_order(const char *netdev, struct error *e)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN), sum = 0;
 	char mask[24], path[96];
@@ -74,7 +73,7 @@ int lab_netdev_end(const char *netdev, struct error *e)
 		{ "ipv4", "rp_filter", "2" },
 		{ "ipv4", "arp_ignore", "1" },
 	};
-	int rc = keep_order(netdev, e);
+	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < sizeof rows / sizeof rows[0]; i++)
 		rc = set_sysctl(rows[i].family, netdev, rows[i].key, rows[i].value, e);
@@ -107,7 +106,7 @@ int lab_netdev_plain(const char *netdev, struct error *e)
 	int rc = offload_off(netdev, e);
 
 	if (rc == 0)
-		rc = keep_order(netdev, e);
+		rc = lab_netdev_order(netdev, e);
 	return rc ? rc : set_sysctl("ipv6", netdev, "disable_ipv6", "1", e);
 }
 
@@ -163,20 +162,17 @@ int lab_netdev_ipv6(const char *netdev, bool on, struct error *e)
 
 int lab_netdev_link_local(const char *netdev, char ret_mac[24], char ret_addr[48], struct error *e)
 {
-	char path[96], text[32] = "", *at = text;
-	unsigned m[6];
-	FILE *f;
-	int n = 0;
+	struct ifreq ifr = { 0 };
+	const unsigned char *m = (const unsigned char *)ifr.ifr_hwaddr.sa_data;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = fd < 0 ? -errno : 0;
 
-	snprintf(path, sizeof path, "/sys/class/net/%s/address", netdev);
-	f = fopen(path, "re");
-	if (f && fgets(text, sizeof text, f))
-		for (; n < 6 && isxdigit((unsigned char)*at); at += *at == ':')
-			m[n++] = (unsigned)strtoul(at, &at, 16) & 0xff;
-	if (f)
-		fclose(f);
-	if (n != 6)
-		return error_set(e, -ENODEV, "%s: no MAC address", path);
+	snprintf(ifr.ifr_name, sizeof ifr.ifr_name, "%s", netdev);
+	if (rc == 0 && ioctl(fd, SIOCGIFHWADDR, &ifr) < 0)
+		rc = -errno;
+	if (fd >= 0)
+		close(fd);
+	if (rc)
+		return error_set(e, rc, "%s: no MAC address: %s", netdev, strerror(-rc));
 	snprintf(ret_mac, 24, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
 	snprintf(ret_addr, 48, "fe80::%02x%02x:%02xff:fe%02x:%02x%02x", m[0] ^ 2, m[1], m[2], m[3], m[4], m[5]);
 	return 0;

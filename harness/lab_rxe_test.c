@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "json.h"
+#include "lab_netns.h"
 #include "test.h"
 
 static char state[] = "/tmp/qd-lab-XXXXXX";
@@ -41,6 +42,20 @@ static void down(struct fixture *f)
 	journal_close(f->journal);
 }
 
+/* 0: there is none, or no such namespace. */
+static unsigned index_in(const char *netns, const char *netdev)
+{
+	struct error ignored;
+	unsigned index;
+	int back;
+
+	if (lab_netns_enter(netns, &back, &ignored) < 0)
+		return 0;
+	index = if_nametoindex(netdev);
+	lab_netns_leave(back);
+	return index;
+}
+
 static void lane_has_what_it_says(void)
 {
 	struct fixture f;
@@ -49,7 +64,10 @@ static void lane_has_what_it_says(void)
 	for (int i = 0; i < 2; i++) {
 		const struct lab_device *d = &f.lane.device[i];
 
-		CU_ASSERT(if_nametoindex(d->netdev) > 0);
+		CU_ASSERT(index_in(d->netns, d->netdev) > 0);
+		/* In one of its own, or at home with a reason. */
+		CU_ASSERT_EQUAL(d->netns[0] == 0, f.lab->one_netns && f.lab->one_netns[0]);
+		CU_ASSERT_EQUAL(if_nametoindex(d->netdev) > 0, d->netns[0] == 0);
 		CU_ASSERT_EQUAL(d->name[0], 'a' + i);
 		CU_ASSERT_EQUAL(d->port, 1);
 		CU_ASSERT_EQUAL(d->gid_index, 1);
@@ -60,11 +78,12 @@ static void lane_has_what_it_says(void)
 		CU_ASSERT_PTR_NULL(json_object_get(counters, "lifespan"));
 		json_decref(counters);
 	}
-	char name[16];
+	CU_ASSERT(!f.lane.device[0].netns[0] || strcmp(f.lane.device[0].netns, f.lane.device[1].netns) != 0);
+	const struct lab_device was = f.lane.device[1];
 
-	snprintf(name, sizeof name, "%s", f.lane.device[1].netdev);
 	down(&f);
-	CU_ASSERT_EQUAL(if_nametoindex(name), 0);
+	CU_ASSERT_EQUAL(index_in(was.netns, was.netdev), 0);
+	CU_ASSERT(!was.netns[0] || access(was.netns, F_OK) != 0);
 }
 
 static void snapshots_show_a_change_and_its_undoing(void)
@@ -139,7 +158,7 @@ static void refusals_are_told(void)
 static void journal_undoes_a_lane(void)
 {
 	struct error e = { "" };
-	char name[16] = "";
+	struct lab_device left = { .name = "" };
 	unsigned n = 0;
 	int fds[2], status = 0;
 
@@ -150,19 +169,20 @@ static void journal_undoes_a_lane(void)
 		struct fixture f = { .journal = NULL };
 
 		if (journal_open(&f.journal, &e) == 0 && lab_rxe.open(NULL, f.journal, &f.lab, &e) == 0 &&
-		    f.lab->ops->lane_up(f.lab, 0, &f.lane, &e) == 0 && write(fds[1], f.lane.device[0].netdev, 16) == 16)
+		    f.lab->ops->lane_up(f.lab, 0, &f.lane, &e) == 0 && write(fds[1], &f.lane.device[0], sizeof left) == sizeof left)
 			raise(SIGKILL);
 		_exit(1);
 	}
 	CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
 	CU_ASSERT(WIFSIGNALED(status));
 	close(fds[1]);
-	CU_ASSERT_EQUAL(read(fds[0], name, sizeof name), 16);
+	CU_ASSERT_EQUAL(read(fds[0], &left, sizeof left), sizeof left);
 	close(fds[0]);
-	CU_ASSERT(if_nametoindex(name) > 0);
+	CU_ASSERT(index_in(left.netns, left.netdev) > 0);
 	CU_ASSERT_EQUAL(journal_clean(&n, false, &e), 0);
-	CU_ASSERT_EQUAL(n, 3);
-	CU_ASSERT_EQUAL(if_nametoindex(name), 0);
+	CU_ASSERT_EQUAL(n, left.netns[0] ? 5 : 3);
+	CU_ASSERT_EQUAL(index_in(left.netns, left.netdev), 0);
+	CU_ASSERT(!left.netns[0] || access(left.netns, F_OK) != 0);
 	CU_ASSERT_EQUAL(journal_clean(&n, false, &e), 0);
 	CU_ASSERT_EQUAL(n, 0);
 }
@@ -191,11 +211,12 @@ static void a_lane_has_a_place_for_the_wire(void)
 		CU_ASSERT_STRING_NOT_EQUAL(wired.device[i].gid, f.lane.device[i].gid);
 		CU_ASSERT_EQUAL(f.lane.far[i][0], 0);
 	}
+	/* The far ends are where the wire stands, whatever the ends live in. */
 	for (int i = 0; i < 4; i++)
-		CU_ASSERT(if_nametoindex(name[i]) > 0);
+		CU_ASSERT(index_in(i < 2 ? wired.device[i].netns : "", name[i]) > 0);
 	down(&f);
 	for (int i = 0; i < 4; i++)
-		CU_ASSERT_EQUAL(if_nametoindex(name[i]), 0);
+		CU_ASSERT_EQUAL(index_in(i < 2 ? wired.device[i].netns : "", name[i]), 0);
 }
 
 int main(void)

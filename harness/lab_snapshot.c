@@ -13,30 +13,34 @@
 #include "file_line.h"
 #include "json.h"
 #include "lab_name.h"
+#include "lab_netns.h"
 #include "lab_news.h"
 #include "lab_nldev.h"
 
 #define DEVICES_MAX 16
 
-struct lab_snapshot_memory {
+/* What is told of one network namespace, where a number is that of another device than in the next one. */
+struct heard {
 	int news;
-	json_t *kept; /* "link" "qdisc" "rule"; NULL: nothing that could be relied on */
 	unsigned ifindex[DEVICES_MAX], n;
+};
+
+struct lab_snapshot_memory {
+	struct heard in[LAB_SNAPSHOT_SPACES_MAX];
+	unsigned spaces;
+	json_t *kept; /* "link" "qdisc" "rule"; NULL: nothing that could be relied on */
 };
 
 struct snapshot {
 	struct lab_snapshot_memory *memory;
-	lab_command_fn *command;
-	void *user;
-	int lane;
-	const char *suffix;
+	const struct lab_snapshot_of *of;
 	json_t *out;
 	bool ask[5]; /* of each type: there are more objects than the kernel's own */
 };
 
 static bool is_ours(const struct snapshot *s, const char *name)
 {
-	return name && lab_name_lane(name, s->suffix) == s->lane;
+	return name && lab_name_lane(name, s->of->suffix) == s->of->lane;
 }
 
 static void copy_keys(json_t *to, const json_t *from, const char *const keys[])
@@ -57,13 +61,14 @@ static json_t *addresses(const json_t *link)
 	return list;
 }
 
-static int links(struct snapshot *s, struct error *e)
+static int links(struct snapshot *s, unsigned space, struct error *e)
 {
 	static const char *const keys[] = { "ifname", "address", "mtu", "operstate", "master", NULL };
 	static const char *const neigh_keys[] = { "dst", "dev", "lladdr", "state", NULL };
 	json_t *answer = NULL, *list = json_object_get(s->out, "link"), *item;
+	struct heard *heard = &s->memory->in[space];
 	size_t i;
-	int rc = s->command(s->user, "ip", "addr show", &answer, e);
+	int rc = s->of->command(s->of->user, space, "ip", "addr show", &answer, e);
 
 	json_array_foreach(answer, i, item) {
 		if (!is_ours(s, json_str(item, "ifname")))
@@ -71,15 +76,15 @@ static int links(struct snapshot *s, struct error *e)
 		json_t *link = json_pack("{s:o}", "addr", addresses(item));
 
 		copy_keys(link, item, keys);
-		if (s->memory->n < DEVICES_MAX)
-			s->memory->ifindex[s->memory->n] = (unsigned)json_int(item, "ifindex", 0);
-		s->memory->n++;
+		if (heard->n < DEVICES_MAX)
+			heard->ifindex[heard->n] = (unsigned)json_int(item, "ifindex", 0);
+		heard->n++;
 		json_array_append_new(list, link);
 	}
 	json_decref(answer);
 	answer = NULL;
 	if (rc == 0)
-		rc = s->command(s->user, "ip", "neigh show", &answer, e);
+		rc = s->of->command(s->of->user, space, "ip", "neigh show", &answer, e);
 	json_array_foreach(answer, i, item) {
 		if (!is_ours(s, json_str(item, "dev")))
 			continue;
@@ -93,12 +98,12 @@ static int links(struct snapshot *s, struct error *e)
 }
 
 /* A veth without a queue is shown as noqueue when it is new, and not at all after a queue was taken from it. */
-static int qdiscs(struct snapshot *s, struct error *e)
+static int qdiscs(struct snapshot *s, unsigned space, struct error *e)
 {
 	static const char *const keys[] = { "dev", "kind", "root", "parent", "options", NULL };
 	json_t *answer = NULL, *item;
 	size_t i;
-	int rc = s->command(s->user, "tc", "qdisc show", &answer, e);
+	int rc = s->of->command(s->of->user, space, "tc", "qdisc show", &answer, e);
 
 	json_array_foreach(answer, i, item) {
 		if (!is_ours(s, json_str(item, "dev")) || json_has(item, "kind", "noqueue"))
@@ -112,10 +117,10 @@ static int qdiscs(struct snapshot *s, struct error *e)
 	return rc;
 }
 
-static int rules(struct snapshot *s, struct error *e)
+static int rules(struct snapshot *s, unsigned space, struct error *e)
 {
 	json_t *answer = NULL;
-	int rc = s->command(s->user, "ip", "rule show", &answer, e);
+	int rc = s->of->command(s->of->user, space, "ip", "rule show", &answer, e);
 
 	if (rc == 0 && json_is_array(answer))
 		json_array_extend(json_object_get(s->out, "rule"), answer);
@@ -132,7 +137,7 @@ static int rdma_objects(struct snapshot *s, const char *type, struct error *e)
 	size_t i;
 
 	strncat(args, type, sizeof args - strlen(args) - 1);
-	int rc = s->command(s->user, "rdma", args, &answer, e);
+	int rc = s->of->command(s->of->user, 0, "rdma", args, &answer, e);
 
 	json_array_foreach(answer, i, item) {
 		if (!is_ours(s, json_str(item, "ifname")) || !json_object_get(item, "pid"))
@@ -207,21 +212,48 @@ void lab_snapshot_forget(struct lab_snapshot_memory *m)
 {
 	if (!m)
 		return;
-	if (m->news >= 0)
-		close(m->news);
+	for (unsigned i = 0; i < m->spaces; i++)
+		if (m->in[i].news >= 0)
+			close(m->in[i].news);
 	json_decref(m->kept);
 	free(m);
 }
 
-static int memory_new(struct lab_snapshot_memory **ret)
+static int news_of(const char *netns)
+{
+	struct error ignored;
+	int back, rc = lab_netns_enter(netns, &back, &ignored);
+
+	if (rc < 0)
+		return rc;
+	rc = lab_news_open();
+	lab_netns_leave(back);
+	return rc;
+}
+
+static int memory_new(const struct lab_snapshot_of *of, struct lab_snapshot_memory **ret)
 {
 	struct lab_snapshot_memory *m = calloc(1, sizeof *m);
 
 	if (!m)
 		return -ENOMEM;
-	m->news = lab_news_open();
+	for (; m->spaces < of->n; m->spaces++)
+		m->in[m->spaces].news = news_of(of->netns[m->spaces]);
 	*ret = m;
 	return 0;
+}
+
+/* Takes the news of all, whatever the first has told. */
+static bool has_news(struct lab_snapshot_memory *m)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < m->spaces; i++) {
+		const struct heard *h = &m->in[i];
+
+		any |= h->news < 0 || lab_news_take(h->news, h->ifindex, h->n < DEVICES_MAX ? h->n : DEVICES_MAX);
+	}
+	return any;
 }
 
 /* True when the picture of before is still the picture. */
@@ -229,7 +261,7 @@ static bool recall(struct snapshot *s)
 {
 	struct lab_snapshot_memory *m = s->memory;
 
-	if (m->news < 0 || lab_news_take(m->news, m->ifindex, m->n < DEVICES_MAX ? m->n : DEVICES_MAX) || !m->kept) {
+	if (has_news(m) || !m->kept) {
 		json_decref(m->kept);
 		m->kept = NULL;
 		return false;
@@ -244,8 +276,9 @@ static void remember(struct snapshot *s)
 {
 	struct lab_snapshot_memory *m = s->memory;
 
-	if (m->news < 0 || m->n > DEVICES_MAX)
-		return;
+	for (unsigned i = 0; i < m->spaces; i++)
+		if (m->in[i].news < 0 || m->in[i].n > DEVICES_MAX)
+			return;
 	m->kept = json_object();
 	for (size_t i = 0; i < sizeof remembered / sizeof remembered[0]; i++)
 		json_object_set(m->kept, remembered[i], json_object_get(s->out, remembered[i]));
@@ -253,24 +286,25 @@ static void remember(struct snapshot *s)
 
 static int with_tools(struct snapshot *s, struct error *e)
 {
-	int rc;
+	int rc = 0;
 
-	s->memory->n = 0;
-	rc = links(s, e);
-	if (rc == 0)
-		rc = qdiscs(s, e);
-	if (rc == 0)
-		rc = rules(s, e);
+	for (unsigned i = 0; rc == 0 && i < s->of->n; i++) {
+		s->memory->in[i].n = 0;
+		rc = links(s, i, e);
+		if (rc == 0)
+			rc = qdiscs(s, i, e);
+		if (rc == 0)
+			rc = rules(s, i, e);
+	}
 	if (rc == 0)
 		remember(s);
 	return rc;
 }
 
-int lab_snapshot(lab_command_fn *command, void *user, int lane, const char *suffix, struct lab_snapshot_memory **memory,
-		 json_t **ret, struct error *e)
+int lab_snapshot(const struct lab_snapshot_of *of, struct lab_snapshot_memory **memory, json_t **ret, struct error *e)
 {
-	struct snapshot s = { .command = command, .user = user, .lane = lane, .suffix = suffix };
-	int rc = *memory ? 0 : memory_new(memory);
+	struct snapshot s = { .of = of };
+	int rc = *memory ? 0 : memory_new(of, memory);
 
 	s.memory = *memory;
 	s.out = rc ? NULL : json_pack("{s:[],s:[],s:[],s:[]}", "rdma", "link", "qdisc", "rule");

@@ -40,6 +40,7 @@ static const struct tool_kind kinds[] = {
 
 struct lab_tool {
 	const struct tool_kind *kind;
+	char netns[64];
 	struct proc proc;
 	bool running;
 	int err; /* our end of its stderr */
@@ -47,7 +48,7 @@ struct lab_tool {
 	struct text out, complaint;
 };
 
-int lab_tool_new(const char *name, struct lab_tool **ret, struct error *e)
+int lab_tool_new(const char *name, const char *netns, struct lab_tool **ret, struct error *e)
 {
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
 		if (strcmp(kinds[i].name, name) != 0)
@@ -57,6 +58,7 @@ int lab_tool_new(const char *name, struct lab_tool **ret, struct error *e)
 		if (!t)
 			return error_set(e, -ENOMEM, "out of memory");
 		t->kind = &kinds[i];
+		snprintf(t->netns, sizeof t->netns, "%s", netns);
 		t->err = -1;
 		*ret = t;
 		return 0;
@@ -113,7 +115,7 @@ int lab_tool_start(struct lab_tool *t, struct error *e)
 		snprintf(path, sizeof path, "%s%s", folders[f], t->kind->name);
 		for (size_t i = 0; t->kind->argv[i]; i++)
 			argv[i + 1] = (char *)t->kind->argv[i];
-		rc = proc_spawn(&t->proc, argv, env, pipe_fds[1], e);
+		rc = proc_spawn_in(t->netns, &t->proc, argv, env, pipe_fds[1], e);
 	}
 	close(pipe_fds[1]);
 	if (rc < 0) {

@@ -21,8 +21,9 @@
 
 struct lab_tool;
 
-/* name: "ip" "tc" "rdma". Starts nothing yet. */
-int lab_tool_new(const char *name, struct lab_tool **ret, struct error *e);
+/* name: "ip" "tc" "rdma". netns: the path of the network namespace that it works in, "" for this process's own. Starts nothing yet.
+ */
+int lab_tool_new(const char *name, const char *netns, struct lab_tool **ret, struct error *e);
 /* Starts the program without waiting for it, so that several come up at a time. */
 int lab_tool_start(struct lab_tool *t, struct error *e);
 /* One command, without the program's name ("link show"). ret_out (may be NULL): the JSON answer, null when there is none, new

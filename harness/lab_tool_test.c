@@ -39,7 +39,7 @@ static void answers(void)
 	struct error e = { "" };
 	json_t *out = NULL;
 
-	CU_ASSERT_EQUAL_FATAL(lab_tool_new("ip", &t, &e), 0);
+	CU_ASSERT_EQUAL_FATAL(lab_tool_new("ip", "", &t, &e), 0);
 	for (int i = 0; i < 3; i++) {
 		CU_ASSERT_EQUAL_FATAL(lab_tool_run(t, "link show dev lo", LAB_TOOL_TIMEOUT_NS, &out, &e), 0);
 		CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(json_array_get(out, 0), "ifname")), "lo");
@@ -60,8 +60,8 @@ static void bad_commands(void)
 	struct lab_tool *t = NULL;
 	struct error e;
 
-	CU_ASSERT_EQUAL(lab_tool_new("cat", &t, &e), -EINVAL);
-	CU_ASSERT_EQUAL_FATAL(lab_tool_new("tc", &t, &e), 0);
+	CU_ASSERT_EQUAL(lab_tool_new("cat", "", &t, &e), -EINVAL);
+	CU_ASSERT_EQUAL_FATAL(lab_tool_new("tc", "", &t, &e), 0);
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		ROW_ASSERT(lab_tool_run(t, rows[i], LAB_TOOL_TIMEOUT_NS, NULL, &e) == -EINVAL, "row %zu was taken", i);
 	lab_tool_free(t);
@@ -107,7 +107,7 @@ static void stuck_program(void)
 	struct fake fake;
 
 	fake_new(&fake, "ip", "#!/bin/sh\nexec tail -f /dev/null\n");
-	CU_ASSERT_EQUAL_FATAL(lab_tool_new("ip", &t, &e), 0);
+	CU_ASSERT_EQUAL_FATAL(lab_tool_new("ip", "", &t, &e), 0);
 	uint64_t begin = now_ns();
 
 	CU_ASSERT_EQUAL(lab_tool_run(t, "link show dev lo", 100 * NSEC_PER_MSEC, NULL, &e), -ETIMEDOUT);
@@ -130,7 +130,7 @@ static void tired_program(void)
 		 "#!/bin/sh\nn=0\nwhile read -r line; do\n"
 		 "case $line in qdmark*) echo \"Object $line is unknown\" >&2; continue;; esac\n"
 		 "n=$((n + 1))\n[ $n -gt 300 ] && echo 'Failed to open NETLINK' >&2\necho '[]'\ndone\n");
-	CU_ASSERT_EQUAL_FATAL(lab_tool_new("rdma", &t, &e), 0);
+	CU_ASSERT_EQUAL_FATAL(lab_tool_new("rdma", "", &t, &e), 0);
 	for (n = 0; n < 700 && rc == 0; n++)
 		rc = lab_tool_run(t, "res show", LAB_TOOL_TIMEOUT_NS, NULL, &e);
 	ROW_ASSERT(rc == 0, "command %d: %s", n, e.text);
@@ -160,7 +160,7 @@ static void interrupted_dumps(void)
 			 "[ $n -le %s ] && echo 'Dump was interrupted and may be inconsistent.' >&2\ndone\n",
 			 rows[i].times);
 		fake_new(&fake, "ip", script);
-		CU_ASSERT_EQUAL_FATAL(lab_tool_new("ip", &t, &e), 0);
+		CU_ASSERT_EQUAL_FATAL(lab_tool_new("ip", "", &t, &e), 0);
 		ROW_ASSERT(lab_tool_run(t, "addr show", LAB_TOOL_TIMEOUT_NS, &out, &e) == rows[i].rc, "%s: %s", rows[i].times,
 			   e.text);
 		ROW_ASSERT(rows[i].rc || json_int(json_array_get(out, 0), "try", 0) == 4, "%s", rows[i].times);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,7 @@ static void child_fail(int report)
 }
 
 struct child_setup {
+	const char *netns;
 	char *const *argv;
 	const char *const *env_add;
 	int in, out, err, report;
@@ -59,6 +61,13 @@ __attribute__((noreturn)) static void child_run(const struct child_setup *s)
 	/* The parent may be gone before the request takes effect. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != s->parent)
 		_exit(126);
+	if (s->netns[0]) {
+		int fd = open(s->netns, O_RDONLY | O_CLOEXEC);
+
+		if (fd < 0 || setns(fd, CLONE_NEWNET) < 0)
+			child_fail(s->report);
+		close(fd);
+	}
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
@@ -85,6 +94,11 @@ static int exec_result(int report)
 
 int proc_spawn(struct proc *ret, char *const argv[], const char *const *env_add, int err_fd, struct error *e)
 {
+	return proc_spawn_in("", ret, argv, env_add, err_fd, e);
+}
+
+int proc_spawn_in(const char *netns, struct proc *ret, char *const argv[], const char *const *env_add, int err_fd, struct error *e)
+{
 	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, report[2] = { -1, -1 };
 	struct proc p = { .pidfd = -1, .in = -1, .out = -1 };
 	int rc;
@@ -93,9 +107,14 @@ int proc_spawn(struct proc *ret, char *const argv[], const char *const *env_add,
 		rc = error_set(e, -errno, "cannot start %s: no pipe: %s", argv[0], strerror(errno));
 		goto close_pipes;
 	}
-	struct child_setup setup = {
-		.argv = argv, .env_add = env_add, .in = in[0], .out = out[1], .err = err_fd, .report = report[1], .parent = getpid()
-	};
+	struct child_setup setup = { .netns = netns,
+				     .argv = argv,
+				     .env_add = env_add,
+				     .in = in[0],
+				     .out = out[1],
+				     .err = err_fd,
+				     .report = report[1],
+				     .parent = getpid() };
 	p.pid = fork();
 	if (p.pid < 0) {
 		rc = error_set(e, -errno, "cannot start %s: fork: %s", argv[0], strerror(errno));
@@ -112,7 +131,8 @@ int proc_spawn(struct proc *ret, char *const argv[], const char *const *env_add,
 	}
 	if (rc) {
 		waitpid(p.pid, NULL, 0);
-		error_set(e, rc, "cannot start %s: %s", argv[0], strerror(-rc));
+		error_set(e, rc, "cannot start %s%s%s: %s", argv[0], netns[0] ? " in network namespace " : "", netns,
+			  strerror(-rc));
 		goto close_pipes;
 	}
 	p.in = in[1];

@@ -24,6 +24,8 @@ struct proc {
 /* argv[0] is searched in PATH. env_add: NULL-terminated "K=V" strings to add, or NULL. err_fd: where stderr
  * goes, -1 to inherit. */
 int proc_spawn(struct proc *ret, char *const argv[], const char *const *env_add, int err_fd, struct error *e);
+/* The same, in the network namespace at that path; "": in this process's own. */
+int proc_spawn_in(const char *netns, struct proc *ret, char *const argv[], const char *const *env_add, int err_fd, struct error *e);
 /* Reaps without waiting; true when it has ended. */
 bool proc_poll(struct proc *p);
 /* The same, waiting for it. */

@@ -153,8 +153,9 @@ static void on_environment(void *user, const json_t *env)
 	if (run_folder_save(&r->folder, &e))
 		note_broken(r, -EIO, &e);
 	skip_what_cannot_run(r, env);
-	progress_note(&r->progress, "lab %s: kernel %s, provider %s, rdma-core %s", r->executor->name, text_or(env, "kernel", "?"),
-		      text_or(env, "provider", "?"), text_or(env, "rdma_core", "?"));
+	progress_note(&r->progress, "lab %s: kernel %s, provider %s, rdma-core %s%s", r->executor->name,
+		      text_or(env, "kernel", "?"), text_or(env, "provider", "?"), text_or(env, "rdma_core", "?"),
+		      strcmp(text_or(env, "netns", ""), "each") == 0 ? ", each end in a network namespace of its own" : "");
 }
 
 static void on_start(void *user, size_t index)
