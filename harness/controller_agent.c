@@ -53,8 +53,13 @@ static void on_reply(struct ctl_agent *a, json_t *value)
 	log_debug("agent %s: a late answer to request %lld", a->name, (long long)id);
 }
 
-static void on_record(struct ctl_agent *a, json_t *rec)
+/* What an agent says of a thing is written down as it stands. */
+#define RECORD_HEAD "{\"rec\":"
+
+static void on_record(struct ctl_agent *a, json_t *rec, bool alone)
 {
+	size_t len, head = sizeof RECORD_HEAD - 1;
+	const char *text = line_text(a->line, &len);
 	const char *kind = json_str(rec, "kind");
 	struct case_run *r = run_of(a);
 	char src[CTL_NAME_MAX + 8];
@@ -65,7 +70,9 @@ static void on_record(struct ctl_agent *a, json_t *rec)
 	}
 	a->own_dumps += strcmp(kind, "dump") == 0;
 	a->own_counters += strcmp(kind, "counter") == 0;
-	case_note(r, src_of(a, src, sizeof src), json_str(a->hello, "clk"), json_incref(rec));
+	alone = alone && strncmp(text, RECORD_HEAD, head) == 0;
+	case_note_text(r, src_of(a, src, sizeof src), json_str(a->hello, "clk"), json_incref(rec), alone ? text + head : NULL,
+		       alone ? len - head - 1 : 0);
 }
 
 static void on_json(void *user, json_t *value)
@@ -74,7 +81,7 @@ static void on_json(void *user, json_t *value)
 	json_t *part;
 
 	if ((part = json_object_get(value, "rec")))
-		on_record(a, part);
+		on_record(a, part, json_object_size(value) == 1);
 	else if ((part = json_object_get(value, "hello"))) {
 		json_decref(a->hello);
 		a->hello = json_incref(part);

@@ -172,6 +172,8 @@ void case_drain(struct case_run *r);
 void case_record(struct case_run *r, const char *src, json_t *rec);
 /* A note from a callback: becomes a record at the next drain. rec is stolen. */
 void case_note(struct case_run *r, const char *src, const char *clk, json_t *rec);
+/* The same for one that came as this text, `{...}`, which is copied. */
+void case_note_text(struct case_run *r, const char *src, const char *clk, json_t *rec, const char *text, size_t len);
 __attribute__((format(printf, 3, 4))) void case_lost(struct case_run *r, unsigned count, const char *fmt, ...);
 
 /* Stops before this step, where the plan has it so (controller_pause.c). */

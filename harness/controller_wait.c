@@ -17,14 +17,20 @@
 #define REAP_NS (200 * NSEC_PER_MSEC)
 #define LOOK_NS (250 * NSEC_PER_MSEC)
 
-void case_note(struct case_run *r, const char *src, const char *clk, json_t *rec)
+void case_note_text(struct case_run *r, const char *src, const char *clk, json_t *rec, const char *text, size_t len)
 {
-	json_t *note = json_pack("{s:s,s:s*,s:o}", "src", src, "clk", clk, "rec", rec);
+	json_t *note = json_pack("{s:s,s:s*,s:o,s:o*}", "src", src, "clk", clk, "rec", rec, "text",
+				 text ? json_stringn_nocheck(text, len) : NULL);
 
 	if (note)
 		json_array_append_new(r->inbox, note);
 	else
 		json_decref(rec);
+}
+
+void case_note(struct case_run *r, const char *src, const char *clk, json_t *rec)
+{
+	case_note_text(r, src, clk, rec, NULL, 0);
 }
 
 /* A destruction that returned late, when nobody waited for its reply any more. */
@@ -107,7 +113,16 @@ static bool is_news(const json_t *rec)
 	return !(kind && strcmp(kind, "state") == 0 && by && strcmp(by, "query") == 0);
 }
 
-static void write_down(struct case_run *r, const char *src, const char *clk, json_t *rec)
+/* text: as it came; NULL: it did not. */
+static void write_line(struct case_run *r, const char *src, const char *clk, json_t *rec, const json_t *text)
+{
+	if (text)
+		recorder_write_text(r->rec, src, clk, rec, json_string_value(text), json_string_length(text));
+	else
+		recorder_write(r->rec, src, clk, rec);
+}
+
+static void write_down(struct case_run *r, const char *src, const char *clk, json_t *rec, const json_t *text)
 {
 	const char *kind = json_str(rec, "kind"), *phase = json_str(rec, "phase");
 	bool tells;
@@ -116,12 +131,12 @@ static void write_down(struct case_run *r, const char *src, const char *clk, jso
 		follow(r, rec);
 		r->bystander.ended |= kind && phase && strcmp(kind, "traffic") == 0 && strcmp(phase, "end") == 0;
 		if (tells) {
-			recorder_write(r->rec, src, clk, rec);
+			write_line(r, src, clk, rec, text);
 			model_feed(r->model, rec);
 		}
 		return;
 	}
-	recorder_write(r->rec, src, clk, rec);
+	write_line(r, src, clk, rec, text);
 	follow(r, rec);
 	posts_note(r, rec);
 	model_feed(r->model, rec);
@@ -136,7 +151,7 @@ static void note_death(struct case_run *r, const char *agent, const char *why)
 
 	if (!rec)
 		return;
-	write_down(r, "controller", NULL, rec);
+	write_down(r, "controller", NULL, rec, NULL);
 	json_decref(rec);
 }
 
@@ -167,7 +182,8 @@ void case_drain(struct case_run *r)
 
 		r->inbox = json_array();
 		json_array_foreach(all, i, note)
-			write_down(r, json_str(note, "src"), json_str(note, "clk"), json_object_get(note, "rec"));
+			write_down(r, json_str(note, "src"), json_str(note, "clk"), json_object_get(note, "rec"),
+				   json_object_get(note, "text"));
 		json_decref(all);
 	}
 	note_ends(r);
@@ -181,7 +197,7 @@ void case_record(struct case_run *r, const char *src, json_t *rec)
 		return;
 	}
 	case_drain(r);
-	write_down(r, src, NULL, rec);
+	write_down(r, src, NULL, rec, NULL);
 	json_decref(rec);
 }
 
@@ -197,7 +213,7 @@ void case_lost(struct case_run *r, unsigned count, const char *fmt, ...)
 	rec = json_pack("{s:s,s:s,s:i}", "kind", "lost", "what", text, "count", (int)count);
 	if (!rec)
 		return;
-	write_down(r, "controller", NULL, rec);
+	write_down(r, "controller", NULL, rec, NULL);
 	json_decref(rec);
 }
 

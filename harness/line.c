@@ -29,7 +29,9 @@ struct line {
 	sd_event_source *read_source, *write_source, *broken_source, *cork_source;
 	unsigned corks;
 	struct buffer in, out;
-	size_t scanned; /* bytes of `in` known to hold no newline */
+	size_t scanned;   /* bytes of `in` known to hold no newline */
+	const char *told; /* that on_json() is told of */
+	size_t told_len;
 	int write_err;
 	bool polled_write; /* wfd can be watched; a regular file cannot and never blocks */
 	bool ended;
@@ -122,11 +124,19 @@ static void take_line(struct line *line, char *text, size_t len)
 		return;
 	value = text[0] == '{' ? json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	if (value) {
+		line->told = text;
+		line->told_len = len;
 		line->ops->on_json(line->user, value);
 		json_decref(value);
 	} else if (line->ops->on_text) {
 		line->ops->on_text(line->user, text);
 	}
+}
+
+const char *line_text(const struct line *line, size_t *ret_len)
+{
+	*ret_len = line->told_len;
+	return line->told;
 }
 
 static void take_lines(struct line *line)

@@ -31,6 +31,8 @@ struct line_ops {
 	void (*on_end)(void *user, int err);
 };
 
+/* While on_json() is told of a line: the line itself. */
+const char *line_text(const struct line *line, size_t *ret_len);
 int line_new(sd_event *loop, int rfd, int wfd, const struct line_ops *ops, void *user, struct line **ret);
 void line_free(struct line *line);
 /* 0, -ENOBUFS (queue full), -EMSGSIZE (a line too long), or what broke the pipe. Nothing of a refused line is written. */

@@ -133,21 +133,11 @@ uint64_t recorder_due(const struct recorder *r)
 	return r->kept_len ? r->due_ns : UINT64_MAX;
 }
 
-int recorder_write(struct recorder *r, const char *src, const char *clk, json_t *rec)
+/* A line that is whole but for its newline, in place of its terminating 0: one buffer, one write. Freed. */
+static int put_line(struct recorder *r, char *line, size_t len)
 {
-	char *line;
-	size_t len;
 	int rc;
 
-	if (r->error)
-		return r->error;
-	r->n++;
-	complete(r, src, clk, rec);
-	line = json_dumps(rec, JSON_COMPACT);
-	if (!line)
-		return r->error = -EILSEQ;
-	/* The terminating 0 becomes the newline: one buffer, one write. */
-	len = strlen(line);
 	line[len] = '\n';
 	if (!r->kept_len)
 		r->due_ns = now_ns() + r->lag_ns;
@@ -158,6 +148,49 @@ int recorder_write(struct recorder *r, const char *src, const char *clk, json_t 
 	else if (!r->lag_ns || r->kept_len >= KEPT_MAX)
 		recorder_flush(r);
 	return r->error;
+}
+
+int recorder_write(struct recorder *r, const char *src, const char *clk, json_t *rec)
+{
+	char *line;
+
+	if (r->error)
+		return r->error;
+	r->n++;
+	complete(r, src, clk, rec);
+	line = json_dumps(rec, JSON_COMPACT);
+	return line ? put_line(r, line, strlen(line)) : (r->error = -EILSEQ);
+}
+
+/* It says itself when it was, and nothing that is for the recorder to say. */
+static bool can_be_continued(const json_t *rec)
+{
+	static const char *const ours[] = { "v", "n", "clk", "src", "boot", "lane", "step", "iter" };
+
+	for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+		if (json_object_get(rec, ours[i]))
+			return false;
+	return json_object_get(rec, "t") != NULL;
+}
+
+int recorder_write_text(struct recorder *r, const char *src, const char *clk, json_t *rec, const char *text, size_t len)
+{
+	json_t *more;
+	char *end = NULL, *line = NULL;
+
+	if (r->error || len < 3 || text[0] != '{' || text[len - 1] != '}' || !can_be_continued(rec))
+		return recorder_write(r, src, clk, rec);
+	r->n++;
+	more = json_pack("{s:I}", "t", (json_int_t)0);
+	complete(r, src, clk, more);
+	json_object_del(more, "t");
+	json_object_update(rec, more);
+	end = json_dumps(more, JSON_COMPACT);
+	json_decref(more);
+	if (end && asprintf(&line, "%.*s,%s", (int)len - 1, text, end + 1) < 0)
+		line = NULL;
+	free(end);
+	return line ? put_line(r, line, strlen(line)) : (r->error = -ENOMEM);
 }
 
 int recorder_error(const struct recorder *r)

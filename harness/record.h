@@ -33,6 +33,9 @@ void recorder_step(struct recorder *r, int step, const char *iter);
  * as formats.md has it. Returns 0 or the errno of the first write that failed (it stays: a file with a hole must not be judged as
  * whole). */
 int recorder_write(struct recorder *r, const char *src, const char *clk, json_t *rec);
+/* The same for a record that came as text, `{...}`, and was not changed since: to put it together again costs more than the rest.
+ */
+int recorder_write_text(struct recorder *r, const char *src, const char *clk, json_t *rec, const char *text, size_t len);
 /* Writes what waits. Returns as recorder_write(). */
 int recorder_flush(struct recorder *r);
 /* When what waits is to be written; UINT64_MAX: nothing waits. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "json.h"
+#include "test.h"
 
 static char path[] = "/tmp/qdrecXXXXXX";
 
@@ -62,6 +63,44 @@ static void fills_what_every_record_carries(void)
 	json_decref(rec);
 	json_decref(own);
 	json_decref(all);
+}
+
+/* Written as it came or put together again, a record is the same, and so is what the model is fed. */
+static void text_is_continued(void)
+{
+	static const struct {
+		const char *text, *line; /* that it becomes */
+	} rows[] = {
+		{ "{\"t\":5,\"kind\":\"wc\", \"obj\":\"p.a\"}",
+		  "{\"t\":5,\"kind\":\"wc\", "
+		  "\"obj\":\"p.a\",\"v\":1,\"n\":1,\"clk\":\"c/1\",\"src\":\"agent/a\",\"boot\":2,\"lane\":3,"
+		  "\"step\":6,\"iter\":\"3\"}\n" },
+		/* What is the recorder's to say is said by it alone. */
+		{ "{\"t\":5,\"kind\":\"wc\",\"step\":9}",
+		  "{\"t\":5,\"kind\":\"wc\",\"step\":6,\"v\":1,\"n\":1,\"clk\":\"c/1\",\"src\":\"agent/a\",\"boot\":2,\"lane\":3,"
+		  "\"iter\":\"3\"}\n" },
+		{ "{\"t\":5,\"src\":\"controller\"}", "{\"t\":5,\"src\":\"agent/a\",\"v\":1,\"n\":1,\"clk\":\"c/"
+						      "1\",\"boot\":2,\"lane\":3,\"step\":6,\"iter\":\"3\"}\n" },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct recorder *r = open_it();
+		json_t *rec = json_loads(rows[i].text, 0, NULL), *written;
+		char line[512] = "";
+		FILE *f;
+
+		recorder_step(r, 6, "3");
+		CU_ASSERT_EQUAL(recorder_write_text(r, "agent/a", "c/1", rec, rows[i].text, strlen(rows[i].text)), 0);
+		recorder_close(r);
+		f = fopen(path, "r");
+		CU_ASSERT(f && fgets(line, sizeof line, f) != NULL);
+		fclose(f);
+		ROW_ASSERT(!strcmp(line, rows[i].line), "row %zu: %s", i, line);
+		written = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+		ROW_ASSERT(json_equal(written, rec), "row %zu: what is fed differs from what is written", i);
+		json_decref(written);
+		json_decref(rec);
+	}
 }
 
 static void a_line_is_there_as_soon_as_it_is_written(void)
@@ -176,6 +215,7 @@ int main(void)
 	close(fd);
 	suite = CU_add_suite("record", NULL, NULL);
 	CU_ADD_TEST(suite, fills_what_every_record_carries);
+	CU_ADD_TEST(suite, text_is_continued);
 	CU_ADD_TEST(suite, a_line_is_there_as_soon_as_it_is_written);
 	CU_ADD_TEST(suite, with_a_lag_lines_are_written_together);
 	CU_ADD_TEST(suite, what_waits_has_a_bound);
