@@ -14,6 +14,8 @@ const struct hint verdict_hints[] = {
 
 	{ "RETRY_EXC_ERR", "the peer's process has died", symptom_peer_is_gone },
 	{ "RETRY_EXC_ERR", "a link or a port on the way is down", symptom_port_is_down },
+	{ "RETRY_EXC_ERR", "a completion queue has overflowed: a queue pair that uses it answers no more",
+	  symptom_cq_has_overflowed },
 	{ "RETRY_EXC_ERR", "connected to another QPN than the peer has: a stale or foreign handshake", symptom_is_another_qpn },
 	{ "RETRY_EXC_ERR", "the peer is not behind the GID that this end sends to: wrong GID index, or its address has moved",
 	  symptom_gid_has_moved },

@@ -144,6 +144,31 @@ static void test_peer_is_back(void)
 	profile_release(&profile);
 }
 
+/* The peer does not answer, and its CQ has said why. */
+static void test_peer_cq_overflowed(void)
+{
+	struct profile profile;
+	json_t *plan, *records, *verdict, *event;
+	size_t i;
+
+	load("peer-in-error", &profile, &plan, &records);
+	for (i = 0; i < json_array_size(records); i++)
+		if (json_has(json_array_get(records, i), "src", "agent/b"))
+			break;
+	MUST(i < json_array_size(records));
+	event = json_pack("{s:O,s:O,s:s,s:s,s:s,s:s,s:i,s:i}", "t", json_object_get(json_array_get(records, i), "t"), "clk",
+			  json_object_get(json_array_get(records, i), "clk"), "src", "agent/b", "kind", "event", "obj", "p.b.rcq",
+			  "event", "CQ_ERR", "life", 1, "step", 1);
+	MUST(event && json_array_insert_new(records, i + 1, event) == 0);
+	renumber(records);
+	verdict = judge_with(&profile, plan, records);
+	check("peer-in-error", verdict, "a completion queue has overflowed", "p.b.rcq told CQ_ERR", ", by its CQ");
+	json_decref(verdict);
+	json_decref(plan);
+	json_decref(records);
+	profile_release(&profile);
+}
+
 /* Who they were, and how each ended. */
 static void test_ends(void)
 {
@@ -203,6 +228,7 @@ static void test_none_of_a_pass(void)
 static const struct test_case cases[] = {
 	{ "the first cause that is named is the mistake", test_mistakes },
 	{ "a peer that is back had died all the same", test_peer_is_back },
+	{ "a peer whose CQ has overflowed", test_peer_cq_overflowed },
 	{ "both ends", test_ends },
 	{ "the key that was used", test_ends_key },
 	{ "a pass has none", test_none_of_a_pass },
