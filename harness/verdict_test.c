@@ -144,7 +144,7 @@ static const struct row {
 	{ "blocked-unexpected", "fail", { "rx: ibv_destroy_cq blocked for 300 ms" } },
 	/* What is allowed, from when on; a key that proves nothing. */
 	{ "allowed-event", "pass", { "" } },
-	{ "allowed-too-late", "fail", { "p.b: unexpected event QP_FATAL" } },
+	{ "allowed-too-late", "fail", { "p.b: unexpected event QP_FATAL: the allow of step" } },
 	{ "allowed-in-profile",
 	  "deviation",
 	  { "p.a: REM_ACCESS_ERR on the send queue instead of what is allowed: the profile's other-status" } },

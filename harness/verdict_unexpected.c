@@ -200,6 +200,18 @@ static unsigned times(const struct judge *j, const struct m_event *ev)
 	return n;
 }
 
+/* The step of an `allow` that names it and ran only when it had come; 0: none. */
+static int allowed_too_late(const struct judge *j, const struct m_event *ev)
+{
+	for (size_t i = 0; i < j->m->allows.n; i++) {
+		const struct m_inst *in = &j->m->insts.v[j->m->allows.v[i]];
+
+		if (in->begin_rec > ev->rec && allow_event(j, j->m->allows.v[i], in->plan, ev))
+			return in->step;
+	}
+	return 0;
+}
+
 static void event(struct judge *j, const struct m_event *ev)
 {
 	unsigned n = unexpected(j, ev) ? times(j, ev) : 0;
@@ -207,6 +219,7 @@ static void event(struct judge *j, const struct m_event *ev)
 	struct finding *f;
 	char again[24] = "";
 	bool seen;
+	int late;
 
 	if (!n)
 		return;
@@ -224,7 +237,12 @@ static void event(struct judge *j, const struct m_event *ev)
 		return;
 	finding_set(f, f->expected, "no event that the scenario does not name");
 	finding_set(f, f->seen, "%s%s", ev->event, again);
-	finding_set(f, f->text, "%s: unexpected event %s%s: no expect or allow names it", ev->obj, ev->event, again);
+	late = allowed_too_late(j, ev);
+	if (late)
+		finding_set(f, f->text, "%s: unexpected event %s%s: the allow of step %d counts from where it stands, behind it",
+			    ev->obj, ev->event, again, late);
+	else
+		finding_set(f, f->text, "%s: unexpected event %s%s: no expect or allow names it", ev->obj, ev->event, again);
 	if (entry)
 		finding_likely_entry(j, f, entry);
 }
