@@ -60,6 +60,25 @@ static const struct row rows[] = {
 	{ "UD", "SQD", "SQD", "", "PKEY_INDEX QKEY" },
 	{ "UC", "SQE", "RTS", "", "CUR_STATE ACCESS_FLAGS" },
 	{ "UD", "SQE", "RTS", "", "CUR_STATE QKEY" },
+	{ "XRC_SEND", "RESET", "INIT", CONNECTED, "" },
+	{ "XRC_RECV", "RESET", "INIT", CONNECTED, "" },
+	{ "XRC_SEND", "INIT", "INIT", "", CONNECTED },
+	{ "XRC_RECV", "INIT", "INIT", "", CONNECTED },
+	{ "XRC_SEND", "INIT", "RTR", "AV PATH_MTU DEST_QPN RQ_PSN", "ALT_PATH ACCESS_FLAGS PKEY_INDEX" },
+	{ "XRC_RECV", "INIT", "RTR", "AV PATH_MTU DEST_QPN RQ_PSN MAX_DEST_RD_ATOMIC MIN_RNR_TIMER",
+	  "ALT_PATH ACCESS_FLAGS PKEY_INDEX" },
+	{ "XRC_SEND", "RTR", "RTS", "TIMEOUT RETRY_CNT RNR_RETRY SQ_PSN MAX_QP_RD_ATOMIC", RTS_UC },
+	{ "XRC_RECV", "RTR", "RTS", "TIMEOUT SQ_PSN", RTS_RC },
+	{ "XRC_SEND", "RTS", "RTS", "", RTS_UC },
+	{ "XRC_RECV", "RTS", "RTS", "", RTS_RC },
+	{ "XRC_SEND", "RTS", "SQD", "", "EN_SQD_ASYNC_NOTIFY" },
+	{ "XRC_RECV", "RTS", "SQD", "", "EN_SQD_ASYNC_NOTIFY" },
+	{ "XRC_SEND", "SQD", "RTS", "", RTS_UC },
+	{ "XRC_RECV", "SQD", "RTS", "", RTS_RC },
+	{ "XRC_SEND", "SQD", "SQD", "",
+	  "PORT AV TIMEOUT RETRY_CNT RNR_RETRY MAX_QP_RD_ATOMIC ALT_PATH ACCESS_FLAGS PKEY_INDEX PATH_MIG_STATE" },
+	{ "XRC_RECV", "SQD", "SQD", "",
+	  "PORT AV TIMEOUT MAX_DEST_RD_ATOMIC ALT_PATH ACCESS_FLAGS PKEY_INDEX MIN_RNR_TIMER PATH_MIG_STATE" },
 };
 
 static void transitions_take_what_the_specification_says(void)
@@ -85,12 +104,14 @@ static void moves_that_exist(void)
 		const char *matrix[7];
 	} types[] = {
 		{ IBV_QPT_RC, { "xx.....", "xxx...x", "x..x..x", "x..xx.x", "x..xx.x", ".......", "x.....x" } },
+		{ IBV_QPT_XRC_SEND, { "xx.....", "xxx...x", "x..x..x", "x..xx.x", "x..xx.x", ".......", "x.....x" } },
+		{ IBV_QPT_XRC_RECV, { "xx.....", "xxx...x", "x..x..x", "x..xx.x", "x..xx.x", ".......", "x.....x" } },
 		{ IBV_QPT_UC, { "xx.....", "xxx...x", "x..x..x", "x..xx.x", "x..xx.x", "x..x..x", "x.....x" } },
 		{ IBV_QPT_UD, { "xx.....", "xxx...x", "x..x..x", "x..xx.x", "x..xx.x", "x..x..x", "x.....x" } },
 	};
 	size_t seen = 0;
 
-	for (size_t k = 0; k < 3; k++)
+	for (size_t k = 0; k < sizeof(types) / sizeof(types[0]); k++)
 		for (int from = 0; from < 7; from++)
 			for (int to = 0; to < 7; to++) {
 				const struct transition *t = transition_find(types[k].type, from, to);
@@ -108,13 +129,13 @@ static void moves_that_exist(void)
 
 static void contested_moves_are_no_moves(void)
 {
+	static const int types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV };
+
 	for (int from = 0; from < 7; from++)
 		for (int to = 0; to < 7; to++)
-			for (int type = 0; type < 3; type++)
-				ROW_ASSERT(!transition_contested(from, to) ||
-						   !transition_find((const int[]){ IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD }[type], from,
-								    to),
-					   "%s -> %s", name_of(&names_state, from), name_of(&names_state, to));
+			for (size_t type = 0; type < sizeof(types) / sizeof(types[0]); type++)
+				ROW_ASSERT(!transition_contested(from, to) || !transition_find(types[type], from, to), "%s -> %s",
+					   name_of(&names_state, from), name_of(&names_state, to));
 	CU_ASSERT_PTR_NOT_NULL(transition_contested(IBV_QPS_RESET, IBV_QPS_ERR));
 	CU_ASSERT_PTR_NULL(transition_contested(IBV_QPS_RESET, IBV_QPS_RTS));
 }

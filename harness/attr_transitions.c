@@ -16,6 +16,11 @@
 	(SQD_OPTIONAL_UC | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC |          \
 	 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 
+/* Of an extended reliable connection the end that sends answers nothing, and the end that receives asks nothing (IBTA A14). */
+#define SQD_OPTIONAL_XRC_SEND                                                                                                      \
+	(SQD_OPTIONAL_UC | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
+#define SQD_OPTIONAL_XRC_RECV (SQD_OPTIONAL_UC | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+
 #define ROW(type_, from_, to_, required_, optional_)                                                                               \
 	{                                                                                                                          \
 		IBV_QPT_##type_, IBV_QPS_##from_, IBV_QPS_##to_, (required_), (optional_)                                          \
@@ -38,6 +43,25 @@ const struct transition transition_table[] = {
 	ROW(RC, RTS, RTS, 0, RTS_OPTIONAL_RC),
 	ROW(RC, SQD, RTS, 0, RTS_OPTIONAL_RC),
 	ROW(RC, SQD, SQD, 0, SQD_OPTIONAL_RC),
+
+	PLAIN(XRC_SEND),
+	ROW(XRC_SEND, RESET, INIT, INIT_CONNECTED, 0),
+	ROW(XRC_SEND, INIT, INIT, 0, INIT_CONNECTED),
+	ROW(XRC_SEND, INIT, RTR, RTR_PATH, RTR_OPTIONAL),
+	ROW(XRC_SEND, RTR, RTS, IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
+	    RTS_OPTIONAL_UC),
+	ROW(XRC_SEND, RTS, RTS, 0, RTS_OPTIONAL_UC),
+	ROW(XRC_SEND, SQD, RTS, 0, RTS_OPTIONAL_UC),
+	ROW(XRC_SEND, SQD, SQD, 0, SQD_OPTIONAL_XRC_SEND),
+
+	PLAIN(XRC_RECV),
+	ROW(XRC_RECV, RESET, INIT, INIT_CONNECTED, 0),
+	ROW(XRC_RECV, INIT, INIT, 0, INIT_CONNECTED),
+	ROW(XRC_RECV, INIT, RTR, RTR_PATH | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER, RTR_OPTIONAL),
+	ROW(XRC_RECV, RTR, RTS, IBV_QP_TIMEOUT | IBV_QP_SQ_PSN, RTS_OPTIONAL_RC),
+	ROW(XRC_RECV, RTS, RTS, 0, RTS_OPTIONAL_RC),
+	ROW(XRC_RECV, SQD, RTS, 0, RTS_OPTIONAL_RC),
+	ROW(XRC_RECV, SQD, SQD, 0, SQD_OPTIONAL_XRC_RECV),
 
 	PLAIN(UC),
 	TO_RESET(UC, SQE),

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "json.h"
+#include "names.h"
 
 static bool is_so(const struct m_payload *r, const char *want)
 {
@@ -97,7 +98,7 @@ static struct posted posted_as(const struct model *m, const char *as, size_t ins
 		d.empty &= !p->size;
 		d.under_way |= a.in_flight > 0;
 		if (m->queues.v[p->queue].qp != M_NONE)
-			d.reliable &= !strcmp(m->qps.v[m->queues.v[p->queue].qp].type, "RC");
+			d.reliable &= qp_type_is_reliable(m->qps.v[m->queues.v[p->queue].qp].type);
 		for (size_t k = 0; k < m->comps.n; k++) {
 			const struct m_comp *c = &m->comps.v[k];
 

@@ -102,9 +102,9 @@ static const struct name qp_type_rows[] = {
 	{ "RC", IBV_QPT_RC, "reliable connection" },
 	{ "UC", IBV_QPT_UC, "unreliable connection" },
 	{ "UD", IBV_QPT_UD, "unreliable datagram" },
-	{ "XRC", IBV_QPT_XRC_SEND, "extended reliable connection" },
-	{ "XRC_SEND", IBV_QPT_XRC_SEND, "the end of one that sends" },
+	{ "XRC_SEND", IBV_QPT_XRC_SEND, "the end of an extended reliable connection that sends" },
 	{ "XRC_RECV", IBV_QPT_XRC_RECV, "the end of one that receives, by SRQs alone" },
+	{ "XRC", IBV_QPT_XRC_SEND, "extended reliable connection: of a pair the first end sends, the other receives" },
 };
 const struct name_table names_qp_type = TABLE("QP type", qp_type_rows);
 
@@ -126,6 +126,11 @@ static const struct name cm_event_rows[] = {
 	{ "ADDR_CHANGE", RDMA_CM_EVENT_ADDR_CHANGE, "the address moved to another device" },
 	{ "TIMEWAIT_EXIT", RDMA_CM_EVENT_TIMEWAIT_EXIT, "the QPN may be used again" },
 };
+
+bool qp_type_is_reliable(const char *type)
+{
+	return !strcmp(type, "RC") || !strncmp(type, "XRC", 3);
+}
 const struct name_table names_cm_event = TABLE("CM event", cm_event_rows);
 
 /* Numbers of the REJ message; behind them, apart, the events that end a connect without one. */

@@ -21,16 +21,19 @@ struct name_table {
 	size_t n;
 };
 
-extern const struct name_table names_status;    /* IBV_WC_* */
-extern const struct name_table names_state;     /* IBV_QPS_* : RESET INIT RTR RTS SQD SQE ERR */
-extern const struct name_table names_event;     /* IBV_EVENT_* : QP_ACCESS_ERR CQ_ERR SRQ_LIMIT_REACHED ... */
-extern const struct name_table names_op;        /* IBV_WR_* : SEND SEND_WITH_IMM SEND_WITH_INV WRITE WRITE_WITH_IMM READ CMP_AND_SWP
-						   FETCH_AND_ADD LOCAL_INV BIND_MW (WRITE is IBV_WR_RDMA_WRITE) */
-extern const struct name_table names_access;    /* LOCAL_WRITE REMOTE_WRITE REMOTE_READ REMOTE_ATOMIC MW_BIND */
-extern const struct name_table names_qp_type;   /* RC UC UD XRC */
-extern const struct name_table names_cm_event;  /* RDMA_CM_EVENT_* without prefix, rdmacm's order */
-extern const struct name_table names_cm_reject; /* why a connect came to nothing: the reasons of a REJ by their numbers, then events */
-extern const struct name_table names_errno;     /* 0 EINVAL ENOMEM EBUSY ... those verbs return */
+extern const struct name_table names_status;  /* IBV_WC_* */
+extern const struct name_table names_state;   /* IBV_QPS_* : RESET INIT RTR RTS SQD SQE ERR */
+extern const struct name_table names_event;   /* IBV_EVENT_* : QP_ACCESS_ERR CQ_ERR SRQ_LIMIT_REACHED ... */
+extern const struct name_table names_op;      /* IBV_WR_* : SEND SEND_WITH_IMM SEND_WITH_INV WRITE WRITE_WITH_IMM READ CMP_AND_SWP
+						 FETCH_AND_ADD LOCAL_INV BIND_MW (WRITE is IBV_WR_RDMA_WRITE) */
+extern const struct name_table names_access;  /* LOCAL_WRITE REMOTE_WRITE REMOTE_READ REMOTE_ATOMIC MW_BIND */
+extern const struct name_table names_qp_type; /* RC UC UD XRC */
+/* Each of its requests is answered, arrives once, and is sent again if it has to be. */
+bool qp_type_is_reliable(const char *type);
+extern const struct name_table names_cm_event; /* RDMA_CM_EVENT_* without prefix, rdmacm's order */
+extern const struct name_table
+	names_cm_reject;                    /* why a connect came to nothing: the reasons of a REJ by their numbers, then events */
+extern const struct name_table names_errno; /* 0 EINVAL ENOMEM EBUSY ... those verbs return */
 extern const struct name_table names_wc_opcode; /* IBV_WC_* opcodes: SEND RDMA_WRITE RECV ... */
 
 /* NULL when there is none. */

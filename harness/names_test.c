@@ -35,7 +35,7 @@ static void every_name_is_found_again(void)
 
 			ROW_ASSERT(name_find(tables[t], row->text) == row, "%s %s", tables[t]->what, row->text);
 			/* `XRC` stands for both ends, and is made as the one that sends. */
-			ROW_ASSERT(!strcmp(name_of(tables[t], row->value), strcmp(row->text, "XRC_SEND") ? row->text : "XRC"),
+			ROW_ASSERT(!strcmp(name_of(tables[t], row->value), strcmp(row->text, "XRC") ? row->text : "XRC_SEND"),
 				   "%s %s", tables[t]->what, row->text);
 			ROW_ASSERT(row->help && row->help[0], "%s %s has no help", tables[t]->what, row->text);
 		}

@@ -4,6 +4,7 @@
 #include "verdict_internal.h"
 
 #include "json.h"
+#include "names.h"
 
 static bool is_send(const char *op)
 {
@@ -202,7 +203,7 @@ static bool is_reliable(const struct judge *j, const char *obj)
 {
 	size_t qp = m_qp_find(j->m, obj, strlen(obj));
 
-	return qp != M_NONE && !strcmp(j->m->qps.v[qp].type, "RC");
+	return qp != M_NONE && qp_type_is_reliable(j->m->qps.v[qp].type);
 }
 
 static void at_most_once(struct judge *j, const struct m_payload *r)

@@ -8,6 +8,7 @@
 
 #include "attr.h"
 #include "json.h"
+#include "names.h"
 #include "units.h"
 
 #define CHECK "packets"
@@ -501,7 +502,7 @@ static void broken(struct judge *j)
 
 static void flow(struct judge *j, struct flow *f, bool identity)
 {
-	bool reliable = !strcmp(j->m->qps.v[f->qp].type, "RC");
+	bool reliable = qp_type_is_reliable(j->m->qps.v[f->qp].type);
 
 	if (!identity) {
 		first_psn(j, f);

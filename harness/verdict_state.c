@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "json.h"
+#include "names.h"
 
 static bool wants_state(const json_t *value, const void *user)
 {
@@ -33,7 +34,7 @@ static bool explained(struct judge *j, const struct m_state *s, const json_t **r
 	*ret_entry = NULL;
 	if (!strcmp(s->new_, "ERR") && m_why_error(j->m, s->qp, s->life, s->inst, s->t))
 		return true;
-	if (!strcmp(s->new_, "SQE") && strcmp(type, "RC") && m_why_error(j->m, s->qp, s->life, s->inst, s->t))
+	if (!strcmp(s->new_, "SQE") && !qp_type_is_reliable(type) && m_why_error(j->m, s->qp, s->life, s->inst, s->t))
 		return true;
 	if (judge_scenario_says(j, s->qp, "qp", wants_state, s->new_))
 		return true;

@@ -398,7 +398,7 @@ static void payload(struct judge *j, const struct m_payload *r)
 		if (letter == 'i' || (i >= n && r->intact))
 			continue;
 		c = comp_of_message(j, r, i + (r->index > 0 ? (unsigned)r->index : 0));
-		if (!c || !c->success || !ended_before(j, r, c) || c->qp == M_NONE || strcmp(j->m->qps.v[c->qp].type, "RC"))
+		if (!c || !c->success || !ended_before(j, r, c) || c->qp == M_NONE || !qp_type_is_reliable(j->m->qps.v[c->qp].type))
 			continue;
 		false_success(j, r, c, letter);
 		return;
