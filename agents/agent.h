@@ -95,6 +95,7 @@ extern const struct request_op request_table[]; /* ends with a row without op */
 void op_clock(struct agent *a, struct request *r);
 void op_witness(struct agent *a, struct request *r);
 void op_seed(struct agent *a, struct request *r);
+void op_device_caps(struct agent *a, struct request *r);
 void op_device_open(struct agent *a, struct request *r);
 void op_pd_create(struct agent *a, struct request *r);
 void op_mr_create(struct agent *a, struct request *r);
@@ -110,6 +111,7 @@ void op_cq_arm(struct agent *a, struct request *r);
 void op_cq_wait(struct agent *a, struct request *r);
 void op_cq_resize(struct agent *a, struct request *r);
 void op_poll(struct agent *a, struct request *r);
+void op_xrcd_open(struct agent *a, struct request *r);
 void op_srq_create(struct agent *a, struct request *r);
 void op_srq_modify(struct agent *a, struct request *r);
 void op_qp_create(struct agent *a, struct request *r);

@@ -77,7 +77,7 @@ static void test_protocol(void)
 		{ "{\"id\":4,\"op\":\"qp_modify\"}\n", -EINVAL, "qp_modify: no name is named" },
 		{ "{\"id\":5,\"op\":\"qp_modify\",\"name\":\"p.z\"}\n", -ENOENT, "qp_modify: there is no qp p.z" },
 		{ "{\"id\":6,\"op\":\"destroy\",\"type\":\"link\",\"name\":\"x\"}\n", -EINVAL,
-		  "destroy: unknown type \"link\"; allowed: cm qp cq srq mr mw ah pd dev" },
+		  "destroy: unknown type \"link\"; allowed: cm qp cq srq xrcd mr mw ah pd dev" },
 		{ "{\"id\":7,\"op\":\"batch\"}\n", -EINVAL, "batch: ops is no array" },
 		{ "{\"id\":8,\"op\":\n", -EBADMSG, "no JSON object: {\"id\":8,\"op\":" },
 		{ "\x1b[1mhello\n", -EBADMSG, NULL },

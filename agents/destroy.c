@@ -57,6 +57,8 @@ static void end_qp(struct agent *a, struct object *o, bool gone)
 	qp->rcq->o.users--;
 	if (qp->srq)
 		qp->srq->o.users--;
+	if (qp->xrcd)
+		qp->xrcd->o.users--;
 }
 
 static int call_srq(struct object *o)
@@ -74,6 +76,10 @@ static void end_srq(struct agent *a, struct object *o, bool gone)
 	queue_discard(srq->rq);
 	srq->srq = NULL;
 	srq->pd->o.users--;
+	if (srq->xrcd) {
+		srq->xrcd->o.users--;
+		srq->cq->o.users--;
+	}
 }
 
 static void begin_cq(struct agent *a, struct object *o)
@@ -179,6 +185,22 @@ static void end_pd(struct agent *a, struct object *o, bool gone)
 	pd->dev->o.users--;
 }
 
+static int call_xrcd(struct object *o)
+{
+	return positive(ibv_close_xrcd(((struct xrcd *)o)->xrcd));
+}
+
+static void end_xrcd(struct agent *a, struct object *o, bool gone)
+{
+	struct xrcd *xrcd = (struct xrcd *)o;
+
+	(void)a;
+	if (!gone)
+		return;
+	xrcd->xrcd = NULL;
+	xrcd->dev->o.users--;
+}
+
 static void begin_dev(struct agent *a, struct object *o)
 {
 	struct dev *dev = (struct dev *)o;
@@ -213,6 +235,7 @@ const struct destructor destructors[NUM_OBJECT_TYPES] = {
 	[OBJECT_SRQ] = { "ibv_destroy_srq", no_begin, call_srq, end_srq },
 	[OBJECT_QP] = { "ibv_destroy_qp", begin_qp, call_qp, end_qp },
 	[OBJECT_CM] = { "rdma_destroy_id", cm_begin_destroy, cm_call_destroy, cm_end_destroy },
+	[OBJECT_XRCD] = { "ibv_close_xrcd", no_begin, call_xrcd, end_xrcd },
 };
 
 static void run_destroy(struct verbs_call *call)
@@ -245,7 +268,7 @@ void op_destroy(struct agent *a, struct request *r)
 			type = (enum object_type)i;
 	}
 	if (type == OBJECT_INVALID) {
-		request_fail(r, -EINVAL, "destroy: unknown type \"%s\"; allowed: cm qp cq srq mr mw ah pd dev",
+		request_fail(r, -EINVAL, "destroy: unknown type \"%s\"; allowed: cm qp cq srq xrcd mr mw ah pd dev",
 			     type_name ? type_name : "");
 		return;
 	}

@@ -269,6 +269,61 @@ void op_device_open(struct agent *a, struct request *r)
 	verbs_submit(a, &c->call, json_u64(r->body, "deadline_ns", 0));
 }
 
+/* What the flags of a device say that it can do, and an agent cannot know before it looks. */
+static const struct {
+	const char *name;
+	unsigned flag;
+} device_caps[] = {
+	{ "xrc", IBV_DEVICE_XRC },
+};
+
+static void run_caps(struct verbs_call *call)
+{
+	struct open_call *c = (struct open_call *)call;
+
+	call->err = open_device(c);
+	if (call->err)
+		return;
+	c->what = "ibv_query_device";
+	call->err = ibv_query_device(c->ctx, &c->attr);
+	ibv_close_device(c->ctx);
+}
+
+static void finish_caps(struct agent *a, struct verbs_call *call)
+{
+	struct open_call *c = (struct open_call *)call;
+	json_t *caps = json_array();
+
+	(void)a;
+	for (size_t i = 0; i < sizeof(device_caps) / sizeof(*device_caps); i++)
+		if (c->attr.device_cap_flags & device_caps[i].flag)
+			json_array_append_new(caps, json_string(device_caps[i].name));
+	if (call->err)
+		call->verb = c->what;
+	object_settle(&c->dev->o, false);
+	verbs_end(call, json_pack("{s:o}", "caps", caps));
+}
+
+void op_device_caps(struct agent *a, struct request *r)
+{
+	const char *rdma = json_str(r->body, "device");
+	struct open_call *c;
+	struct object *o;
+
+	if (!rdma || strlen(rdma) >= sizeof(c->rdma)) {
+		request_fail(r, -EINVAL, "device_caps: no device is named");
+		return;
+	}
+	o = object_claim(a, r, OBJECT_DEV);
+	if (!o)
+		return;
+	c = verbs_call_new(sizeof(*c));
+	*c = (struct open_call){ .call = { .verb = "ibv_open_device", .obj = o, .req = r, .run = run_caps, .finish = finish_caps },
+				 .dev = (struct dev *)o };
+	snprintf(c->rdma, sizeof(c->rdma), "%s", rdma);
+	verbs_submit(a, &c->call, json_u64(r->body, "deadline_ns", 0));
+}
+
 struct pd_call {
 	struct verbs_call call;
 	struct pd *pd;

@@ -13,6 +13,11 @@
 	(UC_OPS | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |             \
 	 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV)
 
+uint64_t extended_send_ops(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_UD ? UD_OPS : type == IBV_QPT_UC ? UC_OPS : RC_OPS;
+}
+
 struct ibv_qp *extended_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
 	struct ibv_qp_init_attr_ex ex = {
@@ -25,9 +30,7 @@ struct ibv_qp *extended_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *in
 		.sq_sig_all = init->sq_sig_all,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.pd = pd,
-		.send_ops_flags = init->qp_type == IBV_QPT_UD   ? UD_OPS
-				  : init->qp_type == IBV_QPT_UC ? UC_OPS
-								: RC_OPS,
+		.send_ops_flags = extended_send_ops(init->qp_type),
 	};
 	struct ibv_qp *qp = ibv_create_qp_ex(pd->context, &ex);
 
@@ -124,6 +127,8 @@ static int send_extended(struct ibv_qp *ibqp, struct ibv_send_wr *list, struct i
 		set_operation(qp, wr);
 		if (wr->opcode == IBV_WR_LOCAL_INV || wr->opcode == IBV_WR_BIND_MW)
 			continue;
+		if (ibqp->qp_type == IBV_QPT_XRC_SEND)
+			ibv_wr_set_xrc_srqn(qp, wr->qp_type.xrc.remote_srqn);
 		if (ibqp->qp_type == IBV_QPT_UD)
 			ibv_wr_set_ud_addr(qp, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
 		set_data(qp, wr);

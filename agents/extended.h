@@ -12,6 +12,8 @@
 struct cq;
 struct qp;
 
+/* Every operation that the type can do, IBV_QP_EX_WITH_*. */
+uint64_t extended_send_ops(enum ibv_qp_type type);
 /* As ibv_create_qp(), with every operation that the type can do; init->cap becomes what the device made of it. */
 struct ibv_qp *extended_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init);
 /* As ibv_create_cq(). */

@@ -97,6 +97,12 @@ static void f_bind(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey, const
 	tell(" %d:bind_mw(%u,%d)", (int)qp->wr_id, rkey, (int)info->length);
 }
 
+static void f_srqn(struct ibv_qp_ex *qp, uint32_t srqn)
+{
+	(void)qp;
+	tell(" srqn(%u)", srqn);
+}
+
 static void f_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr, uint32_t length)
 {
 	(void)qp;
@@ -136,6 +142,7 @@ static const struct ibv_qp_ex calls = {
 	.wr_atomic_fetch_add = f_add,
 	.wr_local_inv = f_inv,
 	.wr_bind_mw = f_bind,
+	.wr_set_xrc_srqn = f_srqn,
 	.wr_set_sge = f_sge,
 	.wr_set_sge_list = f_sge_list,
 	.wr_set_inline_data = f_inline,
@@ -212,9 +219,32 @@ static void a_list(void)
 	fake.err = 0;
 }
 
+/* Each names its SRQ, between the operation and its data; what never leaves this end names none. */
+static void of_an_extended_reliable_connection(void)
+{
+	struct ibv_qp ibqp = { .qp_type = IBV_QPT_XRC_SEND };
+	struct qp qp = { .qp = &ibqp, .extended = true };
+	struct ibv_send_wr list[3] = {
+		{ .wr_id = 1, .opcode = IBV_WR_SEND, .sg_list = segments, .num_sge = 1, .qp_type.xrc.remote_srqn = 40 },
+		{ .wr_id = 2, .opcode = IBV_WR_LOCAL_INV, .invalidate_rkey = 4, .qp_type.xrc.remote_srqn = 41 },
+		{ .wr_id = 3, .opcode = IBV_WR_RDMA_READ, .sg_list = segments, .num_sge = 2, .qp_type.xrc.remote_srqn = 42 },
+	};
+	struct ibv_send_wr *bad = NULL;
+
+	list[0].next = &list[1];
+	list[1].next = &list[2];
+	fake.ex = calls;
+	fake.told[0] = '\0';
+	CU_ASSERT_EQUAL(qp_send(&qp, list, &bad), 0);
+	CU_ASSERT_STRING_EQUAL(fake.told,
+			       "start 1:send srqn(40) sge(5,100,8) 2:local_inv(4) 3:read(0,0) srqn(42) sges(2) complete");
+	CU_ASSERT_EQUAL(extended_send_ops(IBV_QPT_XRC_SEND), extended_send_ops(IBV_QPT_RC));
+}
+
 static const struct test_case cases[] = {
 	{ "each operation and its data", each_operation },
 	{ "a list is one transaction", a_list },
+	{ "of an extended reliable connection", of_an_extended_reliable_connection },
 };
 
 TEST_MAIN("extended", cases)

@@ -39,7 +39,8 @@ struct fake_qp {
 	unsigned n_sent;
 	uint64_t received[FAKE_MAX];
 	unsigned n_received;
-	int recv_sge; /* of the newest */
+	int recv_sge;           /* of the newest */
+	struct fake_xrcd *xrcd; /* of an XRC_RECV QP */
 };
 
 static struct {
@@ -54,6 +55,9 @@ static struct {
 	struct fake_cq *cq;
 	struct ibv_ah_attr ah_attr; /* of the newest */
 	int attached;               /* memberships in groups */
+	unsigned cap_flags;         /* of the device, IBV_DEVICE_* */
+	/* Calls of the extended interface, where a test wants any. */
+	void (*extend)(struct verbs_context *verbs);
 	uint32_t next_key, next_qpn;
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER,
 	   .acked = PTHREAD_COND_INITIALIZER,
@@ -62,7 +66,8 @@ static struct {
 	   .next_qpn = 17 };
 
 static struct ibv_device fake_device = { .name = "fake0" };
-static struct ibv_context fake_context;
+static struct verbs_context fake_verbs;
+#define fake_context fake_verbs.context
 
 static bool fake_fails(void)
 {
@@ -181,6 +186,8 @@ __attribute__((unused)) static void fake_complete(struct fake_cq *cq, struct ibv
 	cq->armed = false;
 }
 
+static int fake_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+
 struct ibv_device **ibv_get_device_list(int *n)
 {
 	static struct ibv_device *list[] = { &fake_device, NULL };
@@ -210,9 +217,12 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 						      .req_notify_cq = fake_notify,
 						      .post_send = fake_post_send,
 						      .post_recv = fake_post_recv,
+						      .post_srq_recv = fake_post_srq_recv,
 						      .alloc_mw = fake_alloc_mw,
 						      .dealloc_mw = fake_dealloc_mw,
 						      .bind_mw = fake_bind_mw } };
+	if (fake.extend)
+		fake.extend(&fake_verbs);
 	return &fake_context;
 }
 
@@ -226,7 +236,7 @@ int ibv_close_device(struct ibv_context *context)
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
 	(void)context;
-	*attr = (struct ibv_device_attr){ .max_qp = 100, .fw_ver = "1" };
+	*attr = (struct ibv_device_attr){ .max_qp = 100, .fw_ver = "1", .device_cap_flags = fake.cap_flags };
 	return fake_fails() ? ENOMEM : 0;
 }
 
@@ -411,15 +421,35 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	return &qp->qp;
 }
 
-int ibv_destroy_qp(struct ibv_qp *qp)
-{
-	return fake_unmake(qp);
-}
-
 struct fake_srq {
 	struct ibv_srq srq;
 	struct ibv_srq_attr attr;
+	uint32_t number; /* of an XRC SRQ */
+	struct ibv_cq *cq;
+	struct fake_xrcd *xrcd;
+	uint64_t received[FAKE_MAX];
+	unsigned n_received;
 };
+
+/* A domain does not go while anything is in it. */
+struct fake_xrcd {
+	struct ibv_xrcd xrcd;
+	int users;
+};
+
+static int fake_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct fake_srq *srq = (struct fake_srq *)ibsrq;
+
+	for (; wr; wr = wr->next) {
+		if (srq->n_received >= srq->attr.max_wr || srq->n_received == FAKE_MAX) {
+			*bad = wr;
+			return ENOMEM;
+		}
+		srq->received[srq->n_received++] = wr->wr_id;
+	}
+	return 0;
+}
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
 {
@@ -448,7 +478,20 @@ int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 
 int ibv_destroy_srq(struct ibv_srq *srq)
 {
+	struct fake_xrcd *xrcd = ((struct fake_srq *)srq)->xrcd;
+
+	if (xrcd)
+		xrcd->users--;
 	return fake_unmake(srq);
+}
+
+int ibv_destroy_qp(struct ibv_qp *qp)
+{
+	struct fake_xrcd *xrcd = ((struct fake_qp *)qp)->xrcd;
+
+	if (xrcd)
+		xrcd->users--;
+	return fake_unmake(qp);
 }
 
 int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)

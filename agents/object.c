@@ -9,12 +9,13 @@
 #include "../harness/json.h"
 #include "traffic.h"
 
-const char *const object_type_names[NUM_OBJECT_TYPES] = { "?", "dev", "pd", "mr", "mw", "ah", "cq", "srq", "qp", "cm" };
+const char *const object_type_names[NUM_OBJECT_TYPES] = { "?", "dev", "pd", "mr", "mw", "ah", "cq", "srq", "qp", "cm", "xrcd" };
 
 static const size_t sizes[NUM_OBJECT_TYPES] = {
-	[OBJECT_DEV] = sizeof(struct dev), [OBJECT_PD] = sizeof(struct pd), [OBJECT_MR] = sizeof(struct mr),
-	[OBJECT_MW] = sizeof(struct mw),   [OBJECT_AH] = sizeof(struct ah), [OBJECT_CQ] = sizeof(struct cq),
-	[OBJECT_SRQ] = sizeof(struct srq), [OBJECT_QP] = sizeof(struct qp), [OBJECT_CM] = sizeof(struct cm),
+	[OBJECT_DEV] = sizeof(struct dev),   [OBJECT_PD] = sizeof(struct pd), [OBJECT_MR] = sizeof(struct mr),
+	[OBJECT_MW] = sizeof(struct mw),     [OBJECT_AH] = sizeof(struct ah), [OBJECT_CQ] = sizeof(struct cq),
+	[OBJECT_SRQ] = sizeof(struct srq),   [OBJECT_QP] = sizeof(struct qp), [OBJECT_CM] = sizeof(struct cm),
+	[OBJECT_XRCD] = sizeof(struct xrcd),
 };
 
 static char *make_key(enum object_type type, const char *name)

@@ -29,9 +29,10 @@ enum object_type {
 	OBJECT_SRQ,
 	OBJECT_QP,
 	OBJECT_CM,
+	OBJECT_XRCD,
 	NUM_OBJECT_TYPES,
 };
-extern const char *const object_type_names[NUM_OBJECT_TYPES]; /* "dev" "pd" "mr" "mw" "ah" "cq" "srq" "qp" "cm" */
+extern const char *const object_type_names[NUM_OBJECT_TYPES]; /* "dev" "pd" "mr" "mw" "ah" "cq" "srq" "qp" "cm" "xrcd" */
 
 struct object {
 	char *key;        /* type digit and name */
@@ -59,6 +60,13 @@ struct pd {
 	struct object o;
 	struct dev *dev;
 	struct ibv_pd *pd;
+};
+
+/* A domain of extended reliable connections. */
+struct xrcd {
+	struct object o;
+	struct dev *dev;
+	struct ibv_xrcd *xrcd;
 };
 
 struct mr {
@@ -109,6 +117,9 @@ struct srq {
 	struct ibv_srq *srq;
 	struct queue *rq;
 	uint32_t max_sge, depth;
+	struct xrcd *xrcd; /* NULL: it is of no extended reliable connections, and what follows of no meaning */
+	struct cq *cq;
+	uint32_t number;
 };
 
 struct qp {
@@ -117,7 +128,8 @@ struct qp {
 	struct ibv_qp *qp;
 	enum ibv_qp_type type;
 	struct cq *scq, *rcq;
-	struct srq *srq;
+	struct srq *srq;       /* of an XRC_RECV QP: one of those that it may deliver to */
+	struct xrcd *xrcd;     /* of an XRC_RECV QP, which has the CQ of its SRQ for both of its own; NULL: of any other */
 	struct queue *sq, *rq; /* with an SRQ, rq is its own, and empty */
 	struct ibv_qp_cap cap;
 	struct group *groups; /* that it is attached to */

@@ -201,6 +201,8 @@ void op_find(struct agent *a, struct request *r)
 	struct tally tally = { .n_letters = 0 };
 	uint64_t count = json_u64(r->body, "count", 1), index0 = json_u64(r->body, "index", 0);
 	struct finder f = { .agent = a, .size = json_u64(r->body, "size", 64), .tag = (uint32_t)json_int(r->body, "tag", 0) };
+	const char *srq = json_str(r->body, "srq");
+	struct object *in = srq ? object_find(a, OBJECT_SRQ, srq) : NULL;
 	struct queue *q;
 	bool too_many, cut;
 
@@ -208,7 +210,7 @@ void op_find(struct agent *a, struct request *r)
 		request_fail(r, -ENOENT, "find: there is no qp %s", json_str(r->body, "qp") ? json_str(r->body, "qp") : "");
 		return;
 	}
-	q = qp_recv_queue((struct qp *)o);
+	q = in && ((struct srq *)in)->rq ? ((struct srq *)in)->rq : qp_recv_queue((struct qp *)o);
 	f.rx = &q->rx;
 	f.used = q->rx.mr ? q->rx.slots : 0;
 	/* Of a message that is longer than any receive a beginning is all that can be there. */

@@ -12,6 +12,7 @@
 #include "../harness/units.h"
 #include "extended.h"
 #include "window.h"
+#include "xrc.h"
 
 /* One message as it is asked for: the request itself, or a member of its chain over it. */
 struct message {
@@ -23,7 +24,7 @@ struct message {
 	uint64_t compare_add, swap;
 	unsigned sge, flags;
 	bool fill, signaled;
-	uint32_t tag;
+	uint32_t tag, srqn;
 	struct datagram to;
 	struct bind bind;
 };
@@ -150,6 +151,7 @@ static int message_parse(struct agent *a, const struct qp *qp, const json_t *bod
 	rc = datagram_parse(a, body, qp, &m->to, e);
 	if (rc < 0)
 		return rc;
+	m->srqn = xrc_parse(qp, body);
 	m->size = (uint32_t)json_int(body, "size", 64);
 	m->off = json_u64(body, "off", 0);
 	m->stride = json_u64(body, "stride", (m->size + 63ULL) & ~63ULL);
@@ -212,7 +214,8 @@ static void message_spoil(struct agent *a, const struct message *m, uint64_t ind
 			     m->size < m->mr->bytes - at ? m->size : m->mr->bytes - at);
 }
 
-static void message_build(const struct message *m, uint64_t index, uint64_t wr_id, struct ibv_send_wr *wr, struct ibv_sge *sge)
+static void message_build(const struct qp *qp, const struct message *m, uint64_t index, uint64_t wr_id, struct ibv_send_wr *wr,
+			  struct ibv_sge *sge)
 {
 	uint64_t slot = slot_of(m, index), raddr = m->raddr + slot * m->rstride;
 
@@ -247,6 +250,7 @@ static void message_build(const struct message *m, uint64_t index, uint64_t wr_i
 	}
 	/* Of whatever operation: a library may look for the handle before it looks at the operation. */
 	datagram_put(&m->to, wr);
+	xrc_put(qp, m->srqn, wr);
 	if (m->opcode == IBV_WR_SEND_WITH_INV || m->opcode == IBV_WR_LOCAL_INV)
 		wr->invalidate_rkey = m->inv_rkey;
 	else if (m->opcode == IBV_WR_SEND_WITH_IMM || m->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
@@ -285,7 +289,7 @@ static void post_each(struct agent *a, struct qp *qp, const struct message *m, u
 		uint64_t wr_id = queue_wr_id(qp->sq, WRID_SEND, 0);
 
 		message_fill(a, m, index0 + i);
-		message_build(m, index0 + i, wr_id, &wr, sge);
+		message_build(qp, m, index0 + i, wr_id, &wr, sge);
 		res->err = send_one(qp, m, &wr);
 		res->t_last_ns = now_ns();
 		if (res->err) {
@@ -314,7 +318,7 @@ static void post_chain(struct agent *a, struct qp *qp, const struct message *mes
 		uint64_t index = index0 + i;
 
 		message_fill(a, m, index);
-		message_build(m, index, queue_wr_id(qp->sq, WRID_SEND, i), &list[i], sges + (size_t)i * POST_SGE_MAX);
+		message_build(qp, m, index, queue_wr_id(qp->sq, WRID_SEND, i), &list[i], sges + (size_t)i * POST_SGE_MAX);
 		if (i)
 			list[i - 1].next = &list[i];
 	}
@@ -347,7 +351,7 @@ static const char *op_text(const struct message *m)
 /* Fields that a record repeats from its request. */
 static json_t *record_fields(const json_t *body, const struct message *m)
 {
-	static const char *const same[] = { "as", "tag", "by", "imm", "mw", "remote_qpn", "remote_qkey" };
+	static const char *const same[] = { "as", "tag", "by", "imm", "mw", "remote_qpn", "remote_qkey", "remote_srqn" };
 	json_t *f = json_pack("{s:s, s:I, s:b}", "op", op_text(m), "size", (json_int_t)m->size, "signaled", m->signaled);
 
 	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++) {
@@ -444,6 +448,10 @@ void op_post(struct agent *a, struct request *r)
 
 	if (!o)
 		return;
+	if (((struct qp *)o)->type == IBV_QPT_XRC_RECV) { /* a library would write into a queue that is not there */
+		request_fail(r, -EINVAL, "post: %s is an XRC_RECV QP: it has no send queue", o->name);
+		return;
+	}
 	if (count < 1 || count > POST_COUNT_MAX || n > POST_COUNT_MAX) {
 		request_fail(r, -EINVAL, "post: count is %lld, must be 1 to %u", (long long)count, POST_COUNT_MAX);
 		return;

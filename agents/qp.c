@@ -14,6 +14,7 @@
 #include "qp.h"
 #include "qp_attr.h"
 #include "verbs_thread.h"
+#include "xrc.h"
 
 #define QUERY_MASK                                                                                                                 \
 	(IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY | IBV_QP_AV |       \
@@ -33,7 +34,9 @@ static void run_create(struct verbs_call *call)
 	struct create_call *c = (struct create_call *)call;
 
 	errno = 0;
-	c->made = c->qp->extended ? extended_create_qp(c->pd, &c->init) : ibv_create_qp(c->pd, &c->init);
+	c->made = xrc_is(c->qp->type) ? xrc_create_qp(c->qp, &c->init)
+		  : c->qp->extended   ? extended_create_qp(c->pd, &c->init)
+				      : ibv_create_qp(c->pd, &c->init);
 	if (!c->made)
 		call->err = errno ? errno : EIO;
 }
@@ -45,6 +48,8 @@ static void count_users(struct qp *qp, int by)
 	qp->rcq->o.users += (unsigned)by;
 	if (qp->srq)
 		qp->srq->o.users += (unsigned)by;
+	if (qp->xrcd)
+		qp->xrcd->o.users += (unsigned)by;
 }
 
 static void make_queues(struct agent *a, struct qp *qp)
@@ -108,43 +113,62 @@ static void fill_init(const struct request *r, const struct qp *qp, struct ibv_q
 	};
 }
 
+/* What it is made with. Of XRC's two ends each has one CQ, which stands for both. */
+struct parts {
+	struct object *pd, *scq, *rcq, *srq, *xrcd;
+};
+
+static bool find_parts(struct agent *a, struct request *r, int type, struct parts *p)
+{
+	bool sends = type != IBV_QPT_XRC_RECV, receives = type != IBV_QPT_XRC_SEND;
+
+	if (!(p->pd = object_need(a, r, OBJECT_PD, "pd")) || (sends && !(p->scq = object_need(a, r, OBJECT_CQ, "send_cq"))) ||
+	    (receives && !(p->rcq = object_need(a, r, OBJECT_CQ, "recv_cq"))) ||
+	    (receives && json_str(r->body, "srq") && !(p->srq = object_need(a, r, OBJECT_SRQ, "srq"))) ||
+	    (!sends && !(p->xrcd = object_need(a, r, OBJECT_XRCD, "xrcd"))))
+		return false;
+	p->scq = sends ? p->scq : p->rcq;
+	p->rcq = receives ? p->rcq : p->scq;
+	return true;
+}
+
 void op_qp_create(struct agent *a, struct request *r)
 {
-	const char *type_name = json_str(r->body, "type"), *srq_name = json_str(r->body, "srq"), *rx = json_str(r->body, "rx");
-	const char *api = json_str(r->body, "api");
+	const char *type_name = json_str(r->body, "type"), *rx = json_str(r->body, "rx"), *api = json_str(r->body, "api");
 	const struct name *type = name_find(&names_qp_type, type_name ? type_name : "RC");
-	struct object *pd = NULL, *scq = NULL, *rcq = NULL, *srq = NULL, *o;
+	struct parts p = { NULL };
 	struct create_call *c;
+	struct object *o;
 	struct qp *qp;
 
 	if (!type) {
 		request_fail(r, -EINVAL, "qp_create: unknown type \"%s\"", type_name);
 		return;
 	}
-	if (!(pd = object_need(a, r, OBJECT_PD, "pd")) || !(scq = object_need(a, r, OBJECT_CQ, "send_cq")) ||
-	    !(rcq = object_need(a, r, OBJECT_CQ, "recv_cq")) || (srq_name && !(srq = object_need(a, r, OBJECT_SRQ, "srq"))))
+	if (!find_parts(a, r, type->value, &p))
 		return;
 	o = object_claim(a, r, OBJECT_QP);
 	if (!o)
 		return;
 	c = verbs_call_new(sizeof(*c));
 	qp = (struct qp *)o;
-	qp->pd = (struct pd *)pd;
-	qp->scq = (struct cq *)scq;
-	qp->rcq = (struct cq *)rcq;
-	qp->srq = (struct srq *)srq;
+	qp->pd = (struct pd *)p.pd;
+	qp->scq = (struct cq *)p.scq;
+	qp->rcq = (struct cq *)p.rcq;
+	qp->srq = (struct srq *)p.srq;
+	qp->xrcd = (struct xrcd *)p.xrcd;
 	qp->type = (enum ibv_qp_type)type->value;
 	qp->extended = api && strcmp(api, "extended") == 0;
 	qp->signal_all = json_bool(r->body, "signal_all", false);
 	snprintf(qp->rx_name, sizeof(qp->rx_name), "%s", rx ? rx : "");
 	count_users(qp, 1);
-	*c = (struct create_call){ .call = { .verb = qp->extended ? "ibv_create_qp_ex" : "ibv_create_qp",
+	*c = (struct create_call){ .call = { .verb = qp->extended || xrc_is(qp->type) ? "ibv_create_qp_ex" : "ibv_create_qp",
 					     .obj = o,
 					     .req = r,
 					     .run = run_create,
 					     .finish = finish_create,
-					     .args = json_pack("{s:s, s:s, s:s, s:s, s:O*}", "type", type->text, "pd", pd->name,
-							       "send_cq", scq->name, "recv_cq", rcq->name, "cap",
+					     .args = json_pack("{s:s, s:s, s:s, s:s, s:O*}", "type", type->text, "pd", p.pd->name,
+							       "send_cq", p.scq->name, "recv_cq", p.rcq->name, "cap",
 							       json_object_get(r->body, "cap")) },
 				   .qp = qp,
 				   .pd = qp->pd->pd };

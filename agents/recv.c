@@ -6,6 +6,7 @@
 #include "../harness/pattern.h"
 #include "../harness/units.h"
 #include "post.h"
+#include "xrc.h"
 
 #define CHAIN_MAX 32u /* receives in one call */
 
@@ -131,6 +132,10 @@ void op_post_recv(struct agent *a, struct request *r)
 
 	if (!o)
 		return;
+	if (!shared && xrc_is(qp->type)) {
+		request_fail(r, -EINVAL, "post_recv: %s is of an extended reliable connection: it has no receive queue", o->name);
+		return;
+	}
 	q = shared ? srq->rq : qp->rq;
 	before = q->rx;
 	if (!shared && qp->type == IBV_QPT_UD)

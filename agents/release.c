@@ -29,8 +29,8 @@ struct release_call {
 };
 
 /* Windows first: there are devices on which a QP cannot go while one is bound over it. */
-static const enum object_type order[] = { OBJECT_MW, OBJECT_CM, OBJECT_QP, OBJECT_SRQ, OBJECT_CQ,
-					  OBJECT_MR, OBJECT_AH, OBJECT_PD, OBJECT_DEV };
+static const enum object_type order[] = { OBJECT_MW, OBJECT_CM, OBJECT_QP, OBJECT_SRQ, OBJECT_XRCD,
+					  OBJECT_CQ, OBJECT_MR, OBJECT_AH, OBJECT_PD,  OBJECT_DEV };
 
 /* The device closes on the loop's side only when nothing of it is left: its users are counted there. Here the count is of what
  * refused. */
@@ -38,9 +38,10 @@ static bool refused_of(const struct release_call *c, const struct object *dev)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		const struct object *o = c->objects[i];
-		const struct dev *of = o->type == OBJECT_PD   ? ((struct pd *)o)->dev
-				       : o->type == OBJECT_CQ ? ((struct cq *)o)->dev
-							      : NULL;
+		const struct dev *of = o->type == OBJECT_PD     ? ((struct pd *)o)->dev
+				       : o->type == OBJECT_CQ   ? ((struct cq *)o)->dev
+				       : o->type == OBJECT_XRCD ? ((struct xrcd *)o)->dev
+								: NULL;
 
 		if (c->err[i] && of && &of->o == dev)
 			return true;

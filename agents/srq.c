@@ -4,6 +4,7 @@
 #include "../harness/json.h"
 #include "object.h"
 #include "verbs_thread.h"
+#include "xrc.h"
 
 struct srq_call {
 	struct verbs_call call;
@@ -20,7 +21,7 @@ static void run_create(struct verbs_call *call)
 	struct ibv_srq_attr attr = { .srq_limit = c->limit };
 
 	errno = 0;
-	c->made = ibv_create_srq(c->pd, &c->init);
+	c->made = c->srq->xrcd ? xrc_create_srq(c->srq, &c->init, &c->srq->number) : ibv_create_srq(c->pd, &c->init);
 	if (!c->made) {
 		call->err = errno ? errno : EIO;
 		return;
@@ -31,6 +32,15 @@ static void run_create(struct verbs_call *call)
 	}
 }
 
+static void count_users(struct srq *srq, int by)
+{
+	srq->pd->o.users += (unsigned)by;
+	if (!srq->xrcd)
+		return;
+	srq->xrcd->o.users += (unsigned)by;
+	srq->cq->o.users += (unsigned)by;
+}
+
 static void finish_create(struct agent *a, struct verbs_call *call)
 {
 	struct srq_call *c = (struct srq_call *)call;
@@ -39,6 +49,8 @@ static void finish_create(struct agent *a, struct verbs_call *call)
 
 	if (c->made)
 		ret = json_pack("{s:i, s:I}", "life", (int)srq->o.life, "depth", (json_int_t)c->init.attr.max_wr);
+	if (c->made && srq->xrcd)
+		json_object_set_new(ret, "srqn", json_integer((json_int_t)srq->number));
 	if (!call->cancelled)
 		verbs_record(a, call, json_incref(ret));
 	object_settle(&srq->o, c->made != NULL);
@@ -50,23 +62,24 @@ static void finish_create(struct agent *a, struct verbs_call *call)
 			srq->rq = queue_new(a, srq->o.name, NULL, false);
 		queue_begin(srq->rq, srq->o.life);
 	} else {
-		srq->pd->o.users--;
+		count_users(srq, -1);
 	}
 	verbs_end(call, ret);
 }
 
 void op_srq_create(struct agent *a, struct request *r)
 {
-	struct object *pd = object_need(a, r, OBJECT_PD, "pd"), *o;
+	struct object *pd = object_need(a, r, OBJECT_PD, "pd"), *xrcd = NULL, *cq = NULL, *o;
 	struct srq_call *c;
 
-	if (!pd)
+	if (!pd || (json_str(r->body, "xrcd") &&
+		    (!(xrcd = object_need(a, r, OBJECT_XRCD, "xrcd")) || !(cq = object_need(a, r, OBJECT_CQ, "cq")))))
 		return;
 	o = object_claim(a, r, OBJECT_SRQ);
 	if (!o)
 		return;
 	c = verbs_call_new(sizeof(*c));
-	*c = (struct srq_call){ .call = { .verb = "ibv_create_srq",
+	*c = (struct srq_call){ .call = { .verb = xrcd ? "ibv_create_srq_ex" : "ibv_create_srq",
 					  .obj = o,
 					  .req = r,
 					  .run = run_create,
@@ -79,7 +92,9 @@ void op_srq_create(struct agent *a, struct request *r)
 						    .max_sge = (uint32_t)json_int(r->body, "max_sge", 1) } },
 				.limit = (uint32_t)json_int(r->body, "limit", 0) };
 	c->srq->pd = (struct pd *)pd;
-	pd->users++;
+	c->srq->xrcd = (struct xrcd *)xrcd;
+	c->srq->cq = (struct cq *)cq;
+	count_users(c->srq, 1);
 	verbs_submit(a, &c->call, json_u64(r->body, "deadline_ns", 0));
 }
 

@@ -14,6 +14,7 @@
 #include "extended.h"
 #include "object.h"
 #include "post.h"
+#include "xrc.h"
 
 #define CHAIN_MAX 32u /* requests in one call */
 #define DEEP 16u
@@ -248,6 +249,7 @@ static void chain_add(struct traffic *t, struct chain *c)
 	if (c->n)
 		c->wr[c->n - 1].next = wr;
 	c->n++;
+	xrc_put(t->qp, t->srqn, wr);
 	if (op == IBV_WR_SEND) {
 		datagram_put(&t->datagram, wr);
 		c->sends++;

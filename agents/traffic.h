@@ -65,12 +65,12 @@ struct traffic {
 	int ops[TRAFFIC_OPS_MAX]; /* IBV_WR_* */
 	unsigned n_ops;
 	bool tx, rx, background, stopping, paused, lossy;
-	bool told; /* a background one has ended, and who stopped it knows */
+	bool told;         /* a background one has ended, and who stopped it knows */
 	uint64_t messages; /* to send; 0: until stopped */
 	uint64_t expect;   /* SENDs from the peer; UINT64_MAX: any number */
 	unsigned depth, window;
 	uint64_t raddr;
-	uint32_t rkey, lkey, recv_lkey;
+	uint32_t rkey, lkey, recv_lkey, srqn;
 	struct datagram datagram;
 	uint64_t interval_ns, due_ns;
 

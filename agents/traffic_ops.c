@@ -12,6 +12,7 @@
 #include "payload.h"
 #include "post.h"
 #include "traffic.h"
+#include "xrc.h"
 
 #define STOP_NS (5 * NSEC_PER_SEC)
 
@@ -60,6 +61,8 @@ static int top_up(struct agent *a, const json_t *body, struct qp *qp, unsigned *
 	int rc;
 
 	*ret_posted = 0;
+	if (qp->type == IBV_QPT_XRC_SEND) /* it receives nothing */
+		return 0;
 	if (json_is_integer(json_object_get(body, "receives")) && json_int(body, "receives", 0) == 0)
 		return 0;
 	rc = rx_parse(a, body, q->rx.mr ? &none : &first, qp->rx_name, &q->rx, e);
@@ -177,6 +180,7 @@ static int set_up(struct agent *a, const json_t *body, struct traffic *t, struct
 	t->raddr = json_u64(body, "raddr", 0);
 	t->rkey = (uint32_t)json_int(body, "rkey", 0);
 	t->lkey = t->mr->mr->lkey;
+	t->srqn = xrc_parse(t->qp, body);
 	rc = t->tx ? datagram_parse(a, body, t->qp, &t->datagram, e) : 0;
 	if (rc < 0)
 		return rc;
