@@ -8,18 +8,18 @@
 #include "json.h"
 
 const struct capability capability_table[] = {
-	{ "atomics", "the device does atomics", NULL, "caps" },
-	{ "cm", "agents connect by rdma_cm", NULL, "caps" },
-	{ "extended", "the extended interface: ibv_wr_*, ibv_start_poll", NULL, "caps" },
-	{ "guest", "the scenario may break the kernel it runs on: lab guest only", NULL, "guest" },
-	{ "multicast", "datagrams to groups of IPv6", NULL, "caps" },
-	{ "multicast_ipv4", "datagrams to groups of IPv4", NULL, "caps" },
-	{ "mw", "memory windows", NULL, "caps" },
-	{ "srq", "shared receive queues", NULL, "caps" },
-	{ "uc", "unreliable connections", NULL, "caps" },
-	{ "ud", "datagrams", NULL, "caps" },
-	{ "wire", "packets are seen and changed on their way", NULL, "wire" },
-	{ "xrc", "extended reliable connections", "this build's agents make no XRC queue pairs", "" },
+	{ "atomics", "the device does atomics", "caps" },
+	{ "cm", "agents connect by rdma_cm", "caps" },
+	{ "extended", "the extended interface: ibv_wr_*, ibv_start_poll", "caps" },
+	{ "guest", "the scenario may break the kernel it runs on: lab guest only", "guest" },
+	{ "multicast", "datagrams to groups of IPv6", "caps" },
+	{ "multicast_ipv4", "datagrams to groups of IPv4", "caps" },
+	{ "mw", "memory windows", "caps" },
+	{ "srq", "shared receive queues", "caps" },
+	{ "uc", "unreliable connections", "caps" },
+	{ "ud", "datagrams", "caps" },
+	{ "wire", "packets are seen and changed on their way", "wire" },
+	{ "xrc", "extended reliable connections", "device" },
 };
 const size_t capability_table_n = sizeof(capability_table) / sizeof(*capability_table);
 
@@ -43,17 +43,11 @@ static bool is_lab(const char *requirement)
 
 bool capability_missing(const char *requirement, char *buf, size_t size)
 {
-	const struct capability *c;
-
 	if (is_kernel(requirement) || is_lab(requirement))
 		return false;
-	c = capability_find(requirement);
-	if (c && !c->missing)
+	if (capability_find(requirement))
 		return false;
-	if (c)
-		snprintf(buf, size, "needs %s: %s", requirement, c->missing);
-	else
-		snprintf(buf, size, "needs %s, which nothing here provides", requirement);
+	snprintf(buf, size, "needs %s, which nothing here provides", requirement);
 	return true;
 }
 
@@ -122,7 +116,7 @@ static bool fulfilled(const char *requirement, const json_t *env, char *buf, siz
 {
 	const char *kernel = json_str(env, "kernel");
 	const struct capability *c = capability_find(requirement);
-	const json_t *caps = json_object_get(env, "caps");
+	const json_t *caps = json_object_get(env, "caps"), *of_device = json_object_get(env, "device_caps");
 
 	if (is_kernel(requirement) && kernel && !kernel_fits(requirement, kernel))
 		snprintf(buf, size, "needs %s, this is %s", requirement, kernel);
@@ -134,8 +128,24 @@ static bool fulfilled(const char *requirement, const json_t *env, char *buf, siz
 		snprintf(buf, size, "needs the wire, for which this lab has no place");
 	else if (c && !strcmp(c->env, "caps") && caps && !caps_have(caps, requirement))
 		snprintf(buf, size, "needs %s, which the device does not have", requirement);
+	else if (c && !strcmp(c->env, "device") && of_device && !caps_have(of_device, requirement))
+		snprintf(buf, size, "needs %s, which the device does not have: its device_cap_flags do not say so", requirement);
 	else
 		return true;
+	return false;
+}
+
+bool capability_asks_device(const json_t *requires)
+{
+	size_t i;
+	json_t *item;
+
+	json_array_foreach(requires, i, item) {
+		const struct capability *c = json_is_string(item) ? capability_find(json_string_value(item)) : NULL;
+
+		if (c && !strcmp(c->env, "device"))
+			return true;
+	}
 	return false;
 }
 

@@ -11,10 +11,10 @@
 #include <stddef.h>
 
 struct capability {
-	const char *name;    /* "wire" */
-	const char *help;    /* one line */
-	const char *missing; /* why this build lacks it; NULL: it does not */
-	const char *env; /* how it is found out at run time: "caps" (an agent's hello has it), "guest", "wire", "" (always there) */
+	const char *name; /* "wire" */
+	const char *help; /* one line */
+	const char
+		*env; /* how it is found out at run time: "caps" (an agent's hello has it), "device" (its flags), "guest", "wire" */
 };
 
 extern const struct capability capability_table[];
@@ -25,9 +25,12 @@ const struct capability *capability_find(const char *name);
  * comparisons ("kernel >= 6.5", "lab: rxe") do not. */
 bool capability_missing(const char *requirement, char *buf, size_t size);
 
+/* Whether any of these is known only once the devices of a case were asked. */
+bool capability_asks_device(const json_t *requires);
+
 /* Checks an array of requirements against what is known: env
- * {"kernel":"6.1.0-56-amd64","lab":"rxe","guest":true,"wire":true,"caps":["RC","srq"]}. What env does not say is not decided and
- * counts as there. True when all are there; else the first reason, a sentence for a `skip`, is in buf. */
+ * {"kernel":"6.1.0-56-amd64","lab":"rxe","guest":true,"wire":true,"caps":["RC","srq"],"device_caps":["xrc"]}. What env does not say
+ * is not decided and counts as there. True when all are there; else the first reason, a sentence for a `skip`, is in buf. */
 bool capability_check(const json_t *requires, const json_t *env, char *buf, size_t size);
 
 #endif

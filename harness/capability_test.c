@@ -39,7 +39,9 @@ static const struct row {
 	{ "wire", "{}", NULL },
 	{ "cm", "{\"caps\":[\"RC\"]}", "needs cm" },
 	{ "cm", "{\"caps\":[\"cm\"]}", NULL },
-	{ "xrc", "{\"caps\":[\"xrc\"]}", "this build" },
+	{ "xrc", "{\"caps\":[\"srq\"]}", NULL },
+	{ "xrc", "{\"device_caps\":[\"xrc\"]}", NULL },
+	{ "xrc", "{\"caps\":[\"xrc\"],\"device_caps\":[]}", "needs xrc, which the device does not have: its device_cap_flags" },
 	{ "kernels", "{}", "nothing here provides" },
 	{ "", "{}", "nothing here provides" },
 };
@@ -67,7 +69,7 @@ static void test_table(void)
 		const struct capability *c = &capability_table[i];
 
 		CU_ASSERT_PTR_EQUAL(capability_find(c->name), c);
-		CU_ASSERT(*c->help && c->env);
+		CU_ASSERT(*c->help && *c->env);
 		if (i)
 			ROW_ASSERT(strcmp(capability_table[i - 1].name, c->name) < 0, "%s is out of order", c->name);
 	}

@@ -205,11 +205,8 @@ static int list_capabilities(const struct topic *t, const char *path, json_t *ou
 	(void)t;
 	(void)path;
 	(void)e;
-	for (size_t i = 0; i < capability_table_n; i++) {
-		json_t *r = row(out, capability_table[i].name, capability_table[i].help);
-
-		set_text(r, "missing", capability_table[i].missing);
-	}
+	for (size_t i = 0; i < capability_table_n; i++)
+		row(out, capability_table[i].name, capability_table[i].help);
 	return 0;
 }
 
@@ -284,7 +281,7 @@ static const char *const of_profiles[] = { "provider", "name", "kernels", NULL }
 static const char *const of_moves[] = { "type", "from", "to", "requires", "takes", NULL };
 static const char *const of_bits[] = { "name", "ref", "help", NULL };
 static const char *const of_attributes[] = { "name", "min", "max", "default", "help", NULL };
-static const char *const of_capabilities[] = { "name", "help", "missing", NULL };
+static const char *const of_capabilities[] = { "name", "help", NULL };
 
 static const struct topic topics[] = {
 	{ "faults", list_faults, of_faults, NULL, "what can be injected; --json: parameters, proof, needs" },

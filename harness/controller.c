@@ -39,6 +39,7 @@ int controller_new(sd_event *loop, struct lab *lab, const struct lab_lane *lane,
 	c->o = *o;
 	c->kmsg_fd = -1;
 	c->counted = json_object();
+	c->device_caps = json_object();
 	recorder_clock_domain(c->clk, sizeof c->clk);
 	*ret = c;
 	return 0;
@@ -62,6 +63,7 @@ void controller_free(struct controller *c)
 	wire_free(c);
 	residue_forget(c);
 	json_decref(c->counted);
+	json_decref(c->device_caps);
 	sd_event_source_disable_unref(c->kmsg_source);
 	if (c->kmsg_fd >= 0)
 		close(c->kmsg_fd);
@@ -235,14 +237,85 @@ static int choose_lane(struct case_run *r, struct error *e)
 	return 0;
 }
 
-/* What only this machine knows: the kernel, the lab, what the agents can. */
-static bool requirements_hold(struct case_run *r, const char *case_dir)
+/* What all devices of the case can do, by what they were asked before; NULL where one was not. */
+static json_t *common_caps(const struct case_run *r)
+{
+	const char *agent;
+	json_t *all = NULL, *value;
+
+	json_object_foreach(json_object_get(r->plan, "agents"), agent, value) {
+		const json_t *caps = NULL;
+
+		for (size_t i = 0; i < 2; i++)
+			if (json_has(value, "device", r->lane->device[i].name))
+				caps = json_object_get(r->c->device_caps, r->lane->device[i].rdma);
+		if (!caps) {
+			json_decref(all);
+			return NULL;
+		}
+		if (!all)
+			all = json_copy((json_t *)caps);
+		for (size_t i = json_array_size(all); i-- > 0;)
+			if (!json_array_has(caps, json_string_value(json_array_get(all, i))))
+				json_array_remove(all, i);
+	}
+	return all;
+}
+
+/* A device stays what it is: each is asked once. */
+static void ask_devices(struct case_run *r)
+{
+	struct ops ops = { .head = NULL };
+
+	for (struct ctl_agent *a = r->c->agents; a; a = a->next) {
+		struct op *op;
+
+		if (!a->name[0] || !a->lab_device || plan_is_bystander(a->name) ||
+		    json_object_get(r->c->device_caps, a->lab_device->rdma))
+			continue;
+		op = ops_add(&ops, a->name,
+			     json_pack("{s:s,s:o,s:s,s:I}", "op", "device_caps", "name", json_sprintf("dev.%s", a->name), "device",
+				       a->lab_device->rdma, "deadline_ns", (json_int_t)OPEN_NS));
+		if (op)
+			op->user = a;
+	}
+	ops_run(r, &ops, OPEN_NS + NSEC_PER_SEC, NULL);
+	for (const struct op *op = ops.head; op; op = op->next)
+		if (json_is_array(json_object_get(op->reply, "caps")))
+			json_object_set(r->c->device_caps, ((const struct ctl_agent *)op->user)->lab_device->rdma,
+					json_object_get(op->reply, "caps"));
+	ops_free(&ops);
+}
+
+static bool requirements_hold(struct case_run *r, const json_t *env, const char *case_dir)
+{
+	char why[256] = "", path[4096];
+
+	if (capability_check(json_object_get(r->plan, "requires"), env, why, sizeof why))
+		return true;
+	json_object_set_new(r->plan, "skip", json_string(why));
+	snprintf(path, sizeof path, "%s/plan.json", case_dir);
+	json_save(path, r->plan, NULL);
+	return false;
+}
+
+/* What the cases before this one have found out of the devices: no agent need be started for it again. */
+static bool devices_will_do(struct case_run *r, const char *case_dir)
+{
+	json_t *env = json_pack("{s:o*}", "device_caps", common_caps(r));
+	bool ok = requirements_hold(r, env, case_dir);
+
+	json_decref(env);
+	return ok;
+}
+
+/* What only this machine knows: the kernel, the lab, what the agents and the devices can. */
+static bool all_is_there(struct case_run *r, const char *case_dir)
 {
 	const struct lab *lab = r->c->lab;
 	struct utsname u;
 	json_t *env, *caps = NULL;
 	struct ctl_agent *a;
-	char why[256] = "", path[4096];
 	bool ok;
 
 	for (a = r->c->agents; a; a = a->next)
@@ -250,16 +323,13 @@ static bool requirements_hold(struct case_run *r, const char *case_dir)
 			caps = json_object_get(a->hello, "caps");
 	if (uname(&u) != 0)
 		return true;
-	env = json_pack("{s:s,s:s,s:b,s:b,s:O?}", "kernel", u.release, "lab", lab ? lab->ops->name : "none", "guest",
-			getenv("QPDRILL_GUEST") != NULL, "wire", can_wire(r->c), "caps", caps);
-	ok = capability_check(json_object_get(r->plan, "requires"), env, why, sizeof why);
+	if (capability_asks_device(json_object_get(r->plan, "requires")))
+		ask_devices(r);
+	env = json_pack("{s:s,s:s,s:b,s:b,s:O?,s:o*}", "kernel", u.release, "lab", lab ? lab->ops->name : "none", "guest",
+			getenv("QPDRILL_GUEST") != NULL, "wire", can_wire(r->c), "caps", caps, "device_caps", common_caps(r));
+	ok = requirements_hold(r, env, case_dir);
 	json_decref(env);
-	if (ok)
-		return true;
-	json_object_set_new(r->plan, "skip", json_string(why));
-	snprintf(path, sizeof path, "%s/plan.json", case_dir);
-	json_save(path, r->plan, NULL);
-	return false;
+	return ok;
 }
 
 /* All that is asked for at the end, in one message to each agent where no fault has hold of anything any more. */
@@ -404,9 +474,11 @@ int controller_run_case(struct controller *c, const char *case_dir, struct error
 		goto free_run;
 	hello(r);
 	rc = choose_lane(r, e);
+	if (!rc && !devices_will_do(r, case_dir))
+		goto release;
 	if (!rc)
 		rc = agents_start(r, e);
-	if (!rc && !requirements_hold(r, case_dir))
+	if (!rc && !all_is_there(r, case_dir))
 		goto release;
 	if (!rc) {
 		klog_begin(r);

@@ -109,6 +109,7 @@ struct controller {
 	struct controller_complaints complaints;
 	json_t *picture, *picture_of; /* how the last case left the lab, when that is how it found it, and its `link`; NULL */
 	json_t *counted;              /* rdma device -> when its counters were read last by anyone of this lane (ns) */
+	json_t *device_caps;          /* rdma device -> what its flags say that it can do, once a case wanted to know */
 	bool stuck;                   /* controller_is_stuck() */
 };
 
@@ -258,7 +259,18 @@ void clock_measure(struct case_run *r);
 
 /* ---- objects (controller_object.c) ---- */
 
-enum object_type { OBJECT_INVALID, OBJECT_PD, OBJECT_CQ, OBJECT_SRQ, OBJECT_MR, OBJECT_MW, OBJECT_AH, OBJECT_QP, NUM_OBJECT_TYPES };
+enum object_type {
+	OBJECT_INVALID,
+	OBJECT_PD,
+	OBJECT_CQ,
+	OBJECT_SRQ,
+	OBJECT_MR,
+	OBJECT_MW,
+	OBJECT_AH,
+	OBJECT_XRCD,
+	OBJECT_QP,
+	NUM_OBJECT_TYPES
+};
 extern const char *const ctl_object_type_names[NUM_OBJECT_TYPES]; /* "pd" "cq" ... as `destroy` has them */
 
 struct object {
@@ -419,6 +431,7 @@ struct post {
 	bool atomic;                                   /* words, not a pattern: */
 	uint64_t before, after;                        /* what is there until it is done, and once it is done once */
 	uint64_t land_off;                             /* where its answers end up, in the QP's own tx */
+	const char *srq;                               /* that it is for, where it says one; of the plan */
 	int step;
 	uint32_t tag;
 	uint64_t size, off, stride, slots;

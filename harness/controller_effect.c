@@ -222,7 +222,7 @@ static const struct {
 	{ "ah_create", on_ah_create },     { "qp_create", on_qp_create }, { "destroy", on_destroy },
 	{ "qp_modify", on_qp_modify },     { "qp_query", on_qp_query },   { "post_recv", on_post_recv },
 	{ "mw_create", on_mr_create },     { "post", on_post },           { "cm_listen", on_cm },
-	{ "cm_connect", on_cm },
+	{ "cm_connect", on_cm },           { "xrcd_open", on_create },
 };
 
 void effect_apply(struct case_run *r, const char *agent, const json_t *req, const json_t *reply)

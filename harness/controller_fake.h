@@ -31,10 +31,16 @@ static inline void say(json_t *value)
 	json_decref(value);
 }
 
+/* A test's own answers, where it has any; NULL: as to anybody. */
+static json_t *(*fake_special)(const json_t *req);
+
 static inline json_t *answer_op(const json_t *req, const char *mode)
 {
 	const char *op = json_str(req, "op"), *to = json_str(req, "to");
+	json_t *special = fake_special ? fake_special(req) : NULL;
 
+	if (special)
+		return special;
 	if (strcmp(op, "device_open") == 0)
 		return json_pack("{s:i,s:s,s:i,s:i}", "rc", 0, "gid", "::ffff:10.0.0.1", "gid_index", 1, "mtu", 1024);
 	if (strcmp(op, "qp_create") == 0)

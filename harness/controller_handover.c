@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "controller_xrc.h"
 #include "json.h"
 
 /* splitmix64: a well-mixed word from a counter. */
@@ -81,6 +82,8 @@ json_t *handover_make(struct case_run *r, const struct object *qp)
 			 (json_int_t)json_int(device, "mtu", 0), "life", (int)qp->life, "keys", keys_of(r, qp));
 	if (told && is_datagram(qp))
 		json_object_set_new(told, "qkey", json_integer(json_integer_value(qp_attr(qp, "qkey"))));
+	if (told && xrc_receives(qp))
+		json_object_set_new(told, "srqns", xrc_srqns(r, qp));
 	return told;
 }
 
@@ -99,6 +102,8 @@ int handover_tell(struct case_run *r, struct object *to, bool keys_only, struct 
 	faults_on_handover(r, to->name, told);
 	if (keys_only && to->told) {
 		json_object_set(to->told, "keys", json_object_get(told, "keys"));
+		if (json_object_get(told, "srqns"))
+			json_object_set(to->told, "srqns", json_object_get(told, "srqns"));
 		json_decref(told);
 		return 0;
 	}

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "controller_xrc.h"
 #include "json.h"
 #include "units.h"
 
@@ -58,9 +59,22 @@ static json_t *create_in_pd(struct case_run *r, struct ops *ops, const struct ob
 	return req;
 }
 
+static json_t *create_xrcd(const struct object *o)
+{
+	return json_pack("{s:s,s:s,s:o}", "op", "xrcd_open", "name", o->name, "dev", json_sprintf("dev.%s", o->agent));
+}
+
 static json_t *create_srq(struct case_run *r, struct ops *ops, const struct object *o)
 {
-	return create_in_pd(r, ops, o, "srq_create", (const char *const[]){ "depth", "max_sge", "limit", NULL });
+	link_create(r, ops, ctl_object_find(r, json_str(o->plan, "xrcd")));
+	link_create(r, ops, ctl_object_find(r, json_str(o->plan, "cq")));
+	return create_in_pd(r, ops, o, "srq_create", (const char *const[]){ "depth", "max_sge", "limit", "xrcd", "cq", NULL });
+}
+
+static void create_one_srq(struct case_run *r, struct ops *ops, struct object *srq, const char *by)
+{
+	(void)by;
+	link_create(r, ops, srq);
 }
 
 static json_t *create_mr(struct case_run *r, struct ops *ops, const struct object *o)
@@ -95,7 +109,7 @@ static void create_keyed(struct case_run *r, struct ops *ops, const struct objec
 
 static json_t *create_qp(struct case_run *r, struct ops *ops, const struct object *qp)
 {
-	static const char *const stands_on[] = { "pd", "send_cq", "recv_cq", "srq" };
+	static const char *const stands_on[] = { "pd", "send_cq", "recv_cq", "srq", "xrcd" };
 	json_t *req = json_pack("{s:s,s:s}", "op", "qp_create", "name", qp->name), *cap;
 	const char *key;
 	json_t *value;
@@ -104,6 +118,7 @@ static json_t *create_qp(struct case_run *r, struct ops *ops, const struct objec
 		link_create(r, ops, ctl_object_find(r, json_str(qp->plan, stands_on[i])));
 		copy(req, qp->plan, stands_on[i]);
 	}
+	srqs_each(r, qp, ops, NULL, create_one_srq);
 	/* MRs that no single QP owns come with the first QP of their agent. */
 	create_keyed(r, ops, qp, OBJECT_MR, r->keyed);
 	create_keyed(r, ops, qp, OBJECT_MR, qp->keyed);
@@ -158,6 +173,9 @@ void link_create(struct case_run *r, struct ops *ops, struct object *o)
 	case OBJECT_SRQ:
 		req = create_srq(r, ops, o);
 		break;
+	case OBJECT_XRCD:
+		req = create_xrcd(o);
+		break;
 	case OBJECT_MR:
 		req = create_mr(r, ops, o);
 		break;
@@ -181,11 +199,23 @@ void link_create(struct case_run *r, struct ops *ops, struct object *o)
 		HASH_ADD_KEYPTR(hh, ops->made, o->name, strlen(o->name), op);
 }
 
-static bool is_reliable(const struct object *qp)
+static bool is_rc(const struct object *qp)
 {
 	const char *t = json_str(qp->plan, "type");
 
 	return t && strcmp(t, "RC") == 0;
+}
+
+/* It asks for answers, and waits for them. */
+static bool is_asking(const struct object *qp)
+{
+	return is_rc(qp) || xrc_sends(qp);
+}
+
+/* It gives answers to who waits for them. */
+static bool is_answering(const struct object *qp)
+{
+	return is_rc(qp) || xrc_receives(qp);
 }
 
 static void attrs_init(struct case_run *r, struct object *qp, json_t *set)
@@ -219,7 +249,7 @@ static void attrs_rtr(struct case_run *r, struct object *qp, json_t *set)
 		json_object_set(set, "rq_psn", json_object_get(qp->told, "psn"));
 	}
 	set_attr(r, set, qp, "rq_psn");
-	if (is_reliable(qp)) {
+	if (is_answering(qp)) {
 		set_attr(r, set, qp, "max_dest_rd_atomic");
 		set_attr(r, set, qp, "min_rnr_timer");
 	}
@@ -227,11 +257,13 @@ static void attrs_rtr(struct case_run *r, struct object *qp, json_t *set)
 
 static void attrs_rts(struct case_run *r, struct object *qp, json_t *set)
 {
-	static const char *const rc_only[] = { "timeout", "retry_cnt", "rnr_retry", "max_rd_atomic" };
+	static const char *const waiting[] = { "timeout", "retry_cnt", "rnr_retry", "max_rd_atomic" };
 
 	json_object_set_new(set, "sq_psn", json_integer(qp->sq_psn));
-	for (size_t i = 0; is_reliable(qp) && i < sizeof rc_only / sizeof rc_only[0]; i++)
-		set_attr(r, set, qp, rc_only[i]);
+	for (size_t i = 0; is_asking(qp) && i < sizeof waiting / sizeof waiting[0]; i++)
+		set_attr(r, set, qp, waiting[i]);
+	if (xrc_receives(qp))
+		set_attr(r, set, qp, "timeout");
 }
 
 json_t *link_attrs(struct case_run *r, struct object *qp, const char *to)
@@ -348,14 +380,10 @@ static void fill_srq(struct case_run *r, struct ops *ops, struct object *srq, co
 
 void link_receives(struct case_run *r, struct ops *ops, struct object *qp, const char *by)
 {
-	struct object *srq = ctl_object_find(r, json_str(qp->plan, "srq"));
 	int64_t count = 0, depth;
 
-	if (srq) {
-		fill_srq(r, ops, srq, by);
-		return;
-	}
-	if (qp->receives_posted)
+	srqs_each(r, qp, ops, by, fill_srq);
+	if (json_str(qp->plan, "srq") || xrc_sends(qp) || qp->receives_posted)
 		return;
 	if (value_resolve(r, qp_cap(qp, "max_recv_wr"), 0, &count, NULL) || count <= 0)
 		return;

@@ -11,16 +11,16 @@
 #include "names.h"
 
 const char *const ctl_object_type_names[NUM_OBJECT_TYPES] = {
-	[OBJECT_INVALID] = "?", [OBJECT_PD] = "pd", [OBJECT_CQ] = "cq", [OBJECT_SRQ] = "srq",
-	[OBJECT_MR] = "mr",     [OBJECT_MW] = "mw", [OBJECT_AH] = "ah", [OBJECT_QP] = "qp",
+	[OBJECT_INVALID] = "?", [OBJECT_PD] = "pd", [OBJECT_CQ] = "cq", [OBJECT_SRQ] = "srq",   [OBJECT_MR] = "mr",
+	[OBJECT_MW] = "mw",     [OBJECT_AH] = "ah", [OBJECT_QP] = "qp", [OBJECT_XRCD] = "xrcd",
 };
 
 static const struct {
 	const char *array;
 	enum object_type type;
 } plan_arrays[] = {
-	{ "pds", OBJECT_PD }, { "cqs", OBJECT_CQ }, { "srqs", OBJECT_SRQ }, { "mrs", OBJECT_MR },
-	{ "mws", OBJECT_MW }, { "ahs", OBJECT_AH }, { "qps", OBJECT_QP },
+	{ "pds", OBJECT_PD }, { "cqs", OBJECT_CQ }, { "srqs", OBJECT_SRQ },   { "mrs", OBJECT_MR },
+	{ "mws", OBJECT_MW }, { "ahs", OBJECT_AH }, { "xrcds", OBJECT_XRCD }, { "qps", OBJECT_QP },
 };
 
 static int object_add(struct case_run *r, const json_t *plan, enum object_type type, struct error *e)

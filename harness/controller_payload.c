@@ -148,8 +148,8 @@ static json_t *verify_request(const struct post *p)
 	json_t *req;
 
 	if (p->find)
-		return json_pack("{s:s,s:s,s:I,s:i,s:I,s:I}", "op", "find", "qp", p->qp->peer, "size", (json_int_t)p->size, "count",
-				 (int)count, "tag", (json_int_t)p->tag, "index", (json_int_t)p->index);
+		return json_pack("{s:s,s:s,s:I,s:i,s:I,s:I,s:s*}", "op", "find", "qp", p->qp->peer, "size", (json_int_t)p->size,
+				 "count", (int)count, "tag", (json_int_t)p->tag, "index", (json_int_t)p->index, "srq", p->srq);
 	req = json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:i,s:I,s:I}", "op", "verify", "mr", p->mr, "off", (json_int_t)p->off, "size",
 			(json_int_t)p->size, "stride", (json_int_t)p->stride, "slots", (json_int_t)p->slots, "count", (int)count,
 			"tag", (json_int_t)p->tag, "index", (json_int_t)p->index);

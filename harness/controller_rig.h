@@ -16,7 +16,7 @@
 static char dir[] = "/tmp/qdctlXXXXXX";
 
 /* steps: JSON with ' for ". New reference. */
-static json_t *plan_of(const char *steps, uint64_t budget_ns)
+static inline json_t *plan_of(const char *steps, uint64_t budget_ns)
 {
 	static const char *const text =
 		"{'schema':1,'case':'t/x','seed':'0x1','requires':[],'skip':null,'agents':{'a':{'device':'a'},'b':{'device':'b'}},"

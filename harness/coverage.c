@@ -79,15 +79,11 @@ static const char *own_fault(const json_t *post)
 	static const struct {
 		const char *key, *value, *name;
 	} wrong[] = {
-		{ "rkey", "wrong", "(wrong rkey)" },
-		{ "rkey", "old", "(old rkey)" },
-		{ "lkey", "wrong", "(wrong lkey)" },
-		{ "lkey", "old", "(old lkey)" },
-		{ "addr", "beyond", "(beyond the MR)" },
-		{ "addr", "misaligned", "(misaligned)" },
-		{ "addr", "before", "(before the MR)" },
-		{ "addr", "zero", "(address 0)" },
-		{ "addr", "other", "(address of another MR)" },
+		{ "rkey", "wrong", "(wrong rkey)" },      { "srqn", "wrong", "(wrong SRQ number)" },
+		{ "rkey", "old", "(old rkey)" },          { "lkey", "wrong", "(wrong lkey)" },
+		{ "lkey", "old", "(old lkey)" },          { "addr", "beyond", "(beyond the MR)" },
+		{ "addr", "misaligned", "(misaligned)" }, { "addr", "before", "(before the MR)" },
+		{ "addr", "zero", "(address 0)" },        { "addr", "other", "(address of another MR)" },
 		{ "addr", "own", "(own address)" },
 	};
 	const json_t *member;
@@ -229,8 +225,9 @@ static void take_traffic(struct walk *w, const json_t *step)
 
 	json_array_foreach(json_object_get(step, "pairs"), i, pair)
 		json_array_foreach(json_object_get(w->plan, "qps"), k, qp)
-			if (json_str(qp, "pair") && !strcmp(json_str(qp, "pair"), json_string_value(pair)))
-				add_pattern(w, json_str(qp, "type") ?: "RC", pattern, any_fault(w), success);
+			if (json_str(qp, "pair") && !strcmp(json_str(qp, "pair"), json_string_value(pair)) &&
+			    !json_has(qp, "type", "XRC_RECV")) /* which sends nothing */
+				add_pattern(w, type_of(w, json_str(qp, "name")), pattern, any_fault(w), success);
 	json_decref(success);
 }
 

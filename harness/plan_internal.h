@@ -67,6 +67,19 @@ int plan_memory(struct planner *p); /* after the steps: MRs of the QPs and SRQs 
 /* plan_datagram.c: address handles ("ahs", where there are any), and `head_bytes` of what receives datagrams. */
 int plan_datagrams(struct planner *p);
 
+/* plan_xrc.c */
+bool plan_is_xrc(const json_t *qp);
+/* `type: XRC` of a pair: its first end sends, the other receives. */
+void plan_xrc_end(json_t *qp, bool first);
+int plan_xrc_pair(struct planner *p, const json_t *one, const json_t *other);
+void plan_xrc_cqs(json_t *qp);
+/* qp receives from srq: of one that is of an extended reliable connection that is noted here; false: it is of none. */
+bool plan_xrc_feed(struct planner *p, json_t *qp, json_t *srq);
+void plan_xrc_domains(struct planner *p); /* "xrcds", where there are any */
+bool plan_any_xrc(const struct planner *p, const json_t *pairs);
+/* No more SENDs than there are receives: nothing comes back that would tell of new ones. */
+int plan_xrc_traffic(struct planner *p, const json_t *traffic, const json_t *pairs);
+
 /* plan_bystander.c: the second pair, or false. New reference. */
 json_t *plan_bystander(struct planner *p);
 

@@ -55,8 +55,10 @@ static int add_pair(struct planner *p, const char *of, const char *instance, int
 		json_array_append_new(p->qps, qp);
 		if (rc)
 			return rc;
+		plan_xrc_end(qp, i == 0);
 	}
-	return 0;
+	return plan_xrc_pair(p, json_array_get(p->qps, json_array_size(p->qps) - 2),
+			     json_array_get(p->qps, json_array_size(p->qps) - 1));
 }
 
 static int add_default_pair(struct planner *p)
@@ -264,8 +266,11 @@ static int add_cqs(struct planner *p)
 			return rc;
 	}
 	json_array_foreach(p->qps, i, qp) {
-		add_own_cq(p, qp, "send_cq", "scq", "send");
-		add_own_cq(p, qp, "recv_cq", "rcq", "recv");
+		if (strcmp(json_str(qp, "type"), "XRC_RECV"))
+			add_own_cq(p, qp, "send_cq", "scq", "send");
+		if (strcmp(json_str(qp, "type"), "XRC_SEND"))
+			add_own_cq(p, qp, "recv_cq", "rcq", "recv");
+		plan_xrc_cqs(qp);
 	}
 	return 0;
 }
@@ -299,7 +304,8 @@ static int add_srqs(struct planner *p)
 						"bytes", (json_int_t)json_int(given, "size", (int64_t)p->msg_bytes), "limit",
 						(json_int_t)json_int(given, "limit", 0)));
 		json_array_foreach(p->qps, i, qp)
-			if (uses(used_by, qp, "recv"))
+			if (uses(used_by, qp, "recv") &&
+			    !plan_xrc_feed(p, qp, json_array_get(p->srqs, json_array_size(p->srqs) - 1)))
 				json_object_set_new(qp, "srq", json_string(name));
 		json_decref(used_by);
 	}
@@ -378,6 +384,7 @@ int plan_objects(struct planner *p)
 		rc = add_cqs(p);
 	if (!rc)
 		rc = add_srqs(p);
+	plan_xrc_domains(p);
 	if (!rc)
 		rc = add_named_mrs(p);
 	if (!rc)
@@ -458,7 +465,7 @@ int plan_memory(struct planner *p)
 		uint64_t quarter = (uint64_t)json_int(p->traffic, json_str(qp, "name"), 0);
 
 		add_mr(p, qp, "qp", "tx", room_of(p, qp, "tx"), false);
-		if (!json_str(qp, "srq"))
+		if (!json_str(qp, "srq") && !plan_is_xrc(qp))
 			add_mr(p, qp, "qp", "rx", receive_bytes(wr_count(p, qp, "recv"), p->msg_bytes + head_bytes(qp)), false);
 		add_mr(p, qp, "qp", "mem", room_of(p, qp, "mem"), true);
 		if (quarter)

@@ -7,6 +7,7 @@
 
 #include "../faults/fault.h"
 #include "json.h"
+#include "names.h"
 
 #define TRAFFIC_MESSAGES 64
 #define CHECK_MESSAGES 24
@@ -243,8 +244,7 @@ static bool all_read(const struct planner *p, const json_t *pairs)
 	size_t i;
 
 	json_array_foreach(p->qps, i, qp)
-		if (json_array_has(pairs, json_str(qp, "pair")) && strcmp(json_str(qp, "type"), "RC") &&
-		    strncmp(json_str(qp, "type"), "XRC", 3))
+		if (json_array_has(pairs, json_str(qp, "pair")) && !qp_type_is_reliable(json_str(qp, "type")))
 			return false;
 	return true;
 }
@@ -260,8 +260,10 @@ static bool any_datagram(const struct planner *p, const json_t *pairs)
 	return false;
 }
 
-static json_t *all_ops(const struct planner *p, const json_t *pairs)
+static json_t *all_ops(const struct planner *p, const json_t *pairs, int messages)
 {
+	if (!messages && plan_any_xrc(p, pairs)) /* see plan_xrc_traffic() */
+		return json_pack("[s,s]", "WRITE", "READ");
 	if (any_datagram(p, pairs))
 		return json_pack("[s]", "SEND");
 	return all_read(p, pairs) ? json_pack("[s,s,s]", "SEND", "WRITE", "READ") : json_pack("[s,s]", "SEND", "WRITE");
@@ -269,7 +271,7 @@ static json_t *all_ops(const struct planner *p, const json_t *pairs)
 
 static void traffic_defaults(struct planner *p, json_t *traffic, const json_t *pairs, int messages)
 {
-	set_default(traffic, "ops", all_ops(p, pairs));
+	set_default(traffic, "ops", all_ops(p, pairs, messages));
 	set_default(traffic, "size", json_integer(PLAN_TRAFFIC_BYTES));
 	set_default(traffic, "depth", json_integer(PLAN_TRAFFIC_DEPTH));
 	set_default(traffic, "messages", json_integer(messages));
@@ -291,7 +293,7 @@ static int do_traffic(struct planner *p, json_t *step)
 	traffic_defaults(p, step, json_object_get(step, "pairs"), background ? 0 : TRAFFIC_MESSAGES);
 	json_object_set_new(step, "background", json_boolean(background));
 	plan_traffic_room(p, json_object_get(step, "pairs"), step);
-	return 0;
+	return plan_xrc_traffic(p, step, json_object_get(step, "pairs"));
 }
 
 static int do_remember(struct planner *p, json_t *step)
@@ -329,7 +331,7 @@ static int do_recover(struct planner *p, json_t *step)
 	set_default(step, "result", json_string("verified"));
 	set_default(step, "if_needed", json_false());
 	plan_traffic_room(p, json_object_get(step, "pairs"), check);
-	return 0;
+	return plan_xrc_traffic(p, check, json_object_get(step, "pairs"));
 }
 
 /* A link's fault is about a device: any QP of the agent will do to name it. */

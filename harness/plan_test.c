@@ -215,10 +215,10 @@ static const struct skip_row {
 	  "}",
 	  "moon_phase" },
 	{ "\"qp\":{\"type\":\"UD\"}", "{\"do\":\"connect\",\"line\":1}", NULL },
-	{ "\"qp\":{\"type\":\"XRC\"}", "{\"do\":\"connect\",\"line\":1}", "XRC" },
-	{ "\"qp\":{\"a\":{\"type\":\"XRC_SEND\"},\"b\":{\"type\":\"XRC_RECV\"}}", "{\"do\":\"connect\",\"line\":1}", "XRC" },
+	{ "\"qp\":{\"type\":\"XRC\"}", "{\"do\":\"connect\",\"line\":1}", NULL },
+	{ "\"qp\":{\"a\":{\"type\":\"XRC_SEND\"},\"b\":{\"type\":\"XRC_RECV\"}}", "{\"do\":\"connect\",\"line\":1}", NULL },
 	{ "\"qp\":{\"type\":\"XRC\"}", "{\"do\":\"create\",\"line\":1,\"qp\":[\"a\"],\"returns\":[\"EOPNOTSUPP\"]}", NULL },
-	{ "\"qp\":{\"type\":\"XRC\"}", "{\"do\":\"create\",\"line\":1,\"qp\":[\"a\"]}", "XRC" },
+	{ "\"qp\":{\"type\":\"XRC\"}", "{\"do\":\"create\",\"line\":1,\"qp\":[\"a\"]}", NULL },
 	{ "\"qp\":{\"type\":\"UC\"}", "{\"do\":\"connect\",\"line\":1}", NULL },
 	{ "\"mr\":{\"m\":{\"at\":\"a\"}},\"mw\":{\"w\":{\"at\":\"a\",\"type\":\"1\",\"over\":\"m\"}}",
 	  "{\"do\":\"connect\",\"line\":1}", NULL },
@@ -355,6 +355,8 @@ static void test_psns(void)
 	CU_ASSERT(same == 0);
 }
 
+#define XRC(depth) "\"qp\":{\"type\":\"XRC\"},\"srq\":{\"s\":{\"at\":\"b\",\"depth\":" #depth ",\"used_by\":[\"b\"]}}"
+
 static const struct refused_row {
 	const char *head, *steps, *error;
 } refused_rows[] = {
@@ -372,6 +374,10 @@ static const struct refused_row {
 	  "'c'" },
 	{ "", "{\"do\":\"recover\",\"line\":4,\"pair\":[\"q\"],\"path\":\"reset\"}", "no pair 'q'" },
 	{ "\"qp\":{\"timeout\":{\"ref\":\"a.x\",\"add\":0}}", "{\"do\":\"connect\",\"line\":1}", "not known" },
+	{ "\"qp\":{\"a\":{\"type\":\"XRC_SEND\"}}", "{\"do\":\"connect\",\"line\":1}", "p.a is XRC_SEND and p.b is RC" },
+	{ XRC(8), "{\"do\":\"traffic\",\"line\":2,\"ops\":[\"SEND\",\"READ\"],\"messages\":18}", "when `s` has receives again" },
+	{ XRC(8), "{\"do\":\"traffic\",\"line\":2,\"ops\":[\"SEND\"],\"as\":\"t\"}", "there may be 8" },
+	{ XRC(7), "{\"do\":\"recover\",\"line\":2,\"path\":\"reset\"}", "there may be 7" },
 };
 
 static void test_refused(void)

@@ -97,7 +97,8 @@ static inline struct executor_end end_of_first(const char *dir)
 
 static inline int fake_run(sd_event *loop, const struct executor_queue *queue, const struct executor_options *o, struct error *e)
 {
-	json_t *env = json_pack("{s:s,s:s,s:s,s:b}", "kernel", "6.1.0-99-amd64", "lab", "rxe", "provider", "rxe", "guest", 1);
+	json_t *env = json_pack("{s:s,s:s,s:s,s:b,s:[]}", "kernel", "6.1.0-99-amd64", "lab", "rxe", "provider", "rxe", "guest", 1,
+				"device_caps");
 	struct executor_end end;
 	bool fresh;
 	size_t i;

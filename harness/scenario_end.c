@@ -452,7 +452,10 @@ int file_qp_type(const struct loader *l, const json_t *pair, const char *agent)
 {
 	const char *text = json_string_value(file_qp_attr(l, pair, agent, "type"));
 	const struct name *type = text ? name_find(&names_qp_type, text) : NULL;
+	const char *first = json_string_value(json_array_get(json_object_get(pair, "ends"), 0));
 
+	if (text && !strcmp(text, "XRC") && first && strcmp(first, agent)) /* of a pair the other end */
+		return IBV_QPT_XRC_RECV;
 	return type ? type->value : IBV_QPT_RC;
 }
 

@@ -122,6 +122,7 @@ static void fit_request(struct loader *l, const struct ynode *map, const json_t 
 	for (size_t i = 0; i < sizeof(ud) / sizeof(ud[0]); i++)
 		if (json_object_get(out, ud[i]))
 			want_ud(l, key_of(map, ud[i]), ends);
+	fit_xrc_request(l, map, out, ends);
 	if (in_list("BIND_MW, LOCAL_INV, SEND_WITH_INV", op))
 		fit_window(l, map, out, op, ends);
 	for (size_t i = 0; at && i < json_array_size(ends); i++) {
@@ -157,6 +158,7 @@ void fit_post(struct loader *l, const struct ynode *map, const json_t *out)
 	json_t *member;
 
 	fit_bad_wr(l, map, out);
+	fit_xrc_queue(l, map, out, false);
 	if (!json_is_array(chain)) {
 		fit_request(l, map, out, op, ends);
 		return;
@@ -238,8 +240,7 @@ void fit_group(struct loader *l, const struct ynode *map, const json_t *out)
 			 "only UD QPs join groups: that of `%s` is %s", w.agent, type_of(l, &w));
 }
 
-/* The SRQ that this end of a pair receives from, or NULL. */
-static const char *srq_of(struct loader *l, const struct end_walk *of)
+const char *file_srq_of(struct loader *l, const struct end_walk *of)
 {
 	const char *name;
 	json_t *srq, *end;
@@ -263,12 +264,13 @@ void fit_post_recv(struct loader *l, const struct ynode *map, const json_t *out)
 	size_t i;
 	json_t *end;
 
+	fit_xrc_queue(l, map, out, true);
 	json_array_foreach(json_object_get(out, "at"), i, end) {
 		struct end_walk w;
 
 		end_walk_begin(&w, l, json_string_value(end));
 		while (end_walk_next(&w)) {
-			const char *srq = srq_of(l, &w);
+			const char *srq = file_srq_of(l, &w);
 
 			if (!srq)
 				continue;
@@ -284,16 +286,17 @@ void fit_connect(struct loader *l, const struct ynode *map, const json_t *out)
 	const json_t *pairs = json_object_get(out, "pair");
 	struct end_walk w;
 
+	fit_xrc_connect(l, map, pairs);
 	if (!json_has(out, "by", "cm"))
 		return;
 	end_walk_begin(&w, l, "*");
 	while (end_walk_next(&w)) {
 		if (pairs && !json_array_has(pairs, json_object_iter_key(w.iter)) && !json_array_has(pairs, "*"))
 			continue;
-		if (file_qp_type(l, w.pair, w.agent) != IBV_QPT_UD)
+		if (file_qp_type(l, w.pair, w.agent) != IBV_QPT_UD && !is_xrc_type(file_qp_type(l, w.pair, w.agent)))
 			continue;
-		complain(l, ynode_get(map, "by"), "`by: verbs`", "rdma_cm connects QPs of type RC and UC, `%s.%s` is UD",
-			 json_object_iter_key(w.iter), w.agent);
+		complain(l, ynode_get(map, "by"), "`by: verbs`", "rdma_cm connects QPs of type RC and UC, `%s.%s` is %s",
+			 json_object_iter_key(w.iter), w.agent, type_of(l, &w));
 		return;
 	}
 }
@@ -302,7 +305,7 @@ static void fit_path(struct loader *l, const struct ynode *map, const char *path
 {
 	int type = file_qp_type(l, w->pair, w->agent);
 
-	if (!strcmp(path, "sq") && (type == IBV_QPT_RC || name_find(&names_qp_type, "XRC")->value == type))
+	if (!strcmp(path, "sq") && (type == IBV_QPT_RC || is_xrc_type(type)))
 		complain(l, ynode_get(map, "path"), "`path: reset`, `path: recreate`",
 			 "`sq` leads out of SQE, a state that QPs of type %s do not have", type_of(l, w));
 }

@@ -29,6 +29,28 @@ static void take_queue(struct loader *l, const struct use *u, const char *pair, 
 		json_object_set_new(u->users, end, json_string(u->name));
 }
 
+/* An end of an extended reliable connection may receive from several, each of which is of no other kind of connection. */
+static void take_srq(struct loader *l, const struct use *u, const struct end_walk *w)
+{
+	int type = file_qp_type(l, w->pair, w->agent);
+	const char *pair = json_object_iter_key(w->iter);
+	char key[2 * GRAMMAR_MAX_NAME];
+	const json_t *before;
+
+	if (type == IBV_QPT_XRC_SEND) {
+		complain(l, u->node, "the other end receives", "`%s.%s` is XRC_SEND: it receives nothing", pair, w->agent);
+		return;
+	}
+	snprintf(key, sizeof(key), "srq %s", u->name); /* no end is called so */
+	before = json_object_get(u->users, key);
+	if (before && json_is_true(before) != is_xrc_type(type))
+		complain(l, u->node, "another SRQ", "`%s` is of XRC connections or of others: `%s.%s` is %s", u->name, pair,
+			 w->agent, name_of(&names_qp_type, type));
+	json_object_set_new(u->users, key, json_boolean(is_xrc_type(type)));
+	if (!is_xrc_type(type))
+		take_queue(l, u, pair, w->agent, "");
+}
+
 /* An index behind a pair's name chooses some of many: those are left to the plan. */
 static void fit_user(struct loader *l, const struct use *u, const char *end)
 {
@@ -48,7 +70,7 @@ static void fit_user(struct loader *l, const struct use *u, const char *end)
 		if (!u->alone || strchr(end, '['))
 			continue;
 		if (!strcmp(u->kind, "srq")) {
-			take_queue(l, u, pair, w.agent, "");
+			take_srq(l, u, &w);
 			continue;
 		}
 		if (!recv)

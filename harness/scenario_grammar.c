@@ -219,6 +219,8 @@ static const struct gkey modify_keys[] = {
 		{ "mw", G_OBJECT, G_OBJ_MW, .help = "BIND_MW, LOCAL_INV, SEND_WITH_INV: the window" },                             \
 		{ "ah", G_OBJECT, G_OBJ_AH, .help = "UD: the address handle" },                                                    \
 		{ "qkey", G_WORD, 0, .words = qkeys, .help = "UD: `wrong`, or `own`: the high bit set, which means its QP's" },    \
+		{ "srq", G_OBJECT, G_OBJ_SRQ, .help = "XRC: the SRQ of the peer that it is for; default its first" },              \
+		{ "srqn", G_WORD, 0, .words = qpns, .help = "XRC: `wrong`: an SRQ number that is nobody's" },                      \
 	{                                                                                                                          \
 		"qpn", G_WORD, 0, .words = qpns, .help = "UD: `wrong`: a QP number that is nobody's"                               \
 	}

@@ -232,6 +232,15 @@ void fit_group(struct loader *l, const struct ynode *map, const json_t *out);
 void fit_lossy(struct loader *l, const struct ynode *map, const json_t *out);
 void fit_recover(struct loader *l, const struct ynode *map, const json_t *out);
 void fit_expect(struct loader *l, const struct ynode *map, const json_t *out);
+/* The SRQ that this end of a pair receives from, or NULL; of several the first. */
+const char *file_srq_of(struct loader *l, const struct end_walk *of);
+/* scenario_fit_xrc.c */
+bool is_xrc_type(int type);
+/* pairs: NULL for all. */
+void fit_xrc_connect(struct loader *l, const struct ynode *map, const json_t *pairs);
+void fit_xrc_request(struct loader *l, const struct ynode *map, const json_t *out, const json_t *ends);
+/* A post, or a post_recv, at an end that has no such queue. */
+void fit_xrc_queue(struct loader *l, const struct ynode *map, const json_t *out, bool recv);
 /* scenario_fit_objects.c */
 void fit_objects(struct loader *l, struct ynode *root);
 /* Marks the attributes under `qp:` that some QP of this case takes; fit_attrs_finish complains about what was none's in all. */

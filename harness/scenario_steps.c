@@ -137,9 +137,12 @@ static json_t *argument_parse(struct loader *l, struct ynode *n, const struct gs
 		return NULL;
 	switch (s->arg) {
 	case GSTEP_MAYBE:
-		if (node_is_null(n))
-			return json_object();
-		return map_parse(l, n, &s->map);
+		if (!node_is_null(n))
+			return map_parse(l, n, &s->map);
+		value = json_object();
+		if (s->map.check)
+			s->map.check(l, n, value);
+		return value;
 	case GSTEP_VALUE:
 		value = value_parse(l, n, &s->value);
 		return value ? json_pack("{s:o}", "arg", value) : NULL;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "controller_xrc.h"
 #include "json.h"
 #include "remote.h"
 
@@ -126,6 +127,8 @@ static int resolve_member(struct case_run *r, const struct object *qp, const cha
 	}
 	if (json_object_get(m, "ah") || json_object_get(m, "qkey") || json_object_get(m, "qpn"))
 		datagram_address(r, qp, m, m);
+	if (json_object_get(m, "srq") || json_object_get(m, "srqn"))
+		xrc_address(r, qp, m, m);
 	if (op)
 		rc = window_request(r, qp, m, m, e);
 	if (rc || !op || !is_remote(op) || !place)
@@ -259,6 +262,7 @@ static struct post *post_new(struct case_run *r, struct object *qp, const json_t
 	original = replay ? post_named(r, replay, qp) : NULL;
 	p->tag = original ? original->tag : (uint32_t)(tag + r->iterations % TAG_ITERATIONS);
 	p->find = is_send(p->op);
+	p->srq = json_str(step, "srq");
 	p->passes_on = original && strcmp(original->op, "READ") == 0 && strcmp(p->op, "READ") != 0;
 	p->data = p->size > 0 && (p->find || is_remote(p->op)) && !json_object_get(step, "members");
 	p->atomic = is_atomic(p->op);
@@ -309,6 +313,7 @@ static void members_add(struct case_run *r, struct ops *ops, struct post *list, 
 		p->size = json_u64(m, "size", list->size);
 		snprintf(p->op, sizeof p->op, "%s", op);
 		p->find = is_send(op);
+		p->srq = json_str(m, "srq") ? json_str(m, "srq") : list->srq;
 		p->atomic = is_atomic(op);
 		p->data = p->size > 0 && (p->find || is_remote(op)) && !remote_is_elsewhere(m) && !remote_is_elsewhere(step);
 		if (p->atomic) {
@@ -370,6 +375,7 @@ static int queue_one(struct case_run *r, struct object *qp, const json_t *step, 
 		json_object_update(req, remote);
 	mem_off += remote_shift(step);
 	datagram_address(r, qp, step, req);
+	xrc_address(r, qp, step, req);
 	if (json_object_get(step, "members"))
 		rc = copy_members(r, qp, mem, step, remote, req, e);
 	json_decref(remote);
