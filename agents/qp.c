@@ -136,7 +136,7 @@ void op_qp_create(struct agent *a, struct request *r)
 {
 	const char *type_name = json_str(r->body, "type"), *rx = json_str(r->body, "rx"), *api = json_str(r->body, "api");
 	const struct name *type = name_find(&names_qp_type, type_name ? type_name : "RC");
-	struct parts p = { NULL };
+	struct parts p = { .pd = NULL };
 	struct create_call *c;
 	struct object *o;
 	struct qp *qp;
