@@ -116,6 +116,12 @@ static void table_release(struct table *t)
 	free(t->v);
 }
 
+/* What comes before the parameters of a sweep. New reference. */
+static json_t *scenario_name(const char *id)
+{
+	return json_pack("s%", id, strcspn(id, "~"));
+}
+
 /* The scenarios of all columns, in the order of the first that has it, each with its cases. */
 static json_t *scenarios_of(const struct table *t)
 {
@@ -124,7 +130,7 @@ static json_t *scenarios_of(const struct table *t)
 
 	for (size_t i = 0; i < t->n; i++)
 		json_object_foreach(t->v[i].verdicts, id, verdict) {
-			json_t *name = json_pack("s%", id, strcspn(id, "~"));
+			json_t *name = scenario_name(id);
 
 			json_object_set_new(member(all, json_string_value(name)), id, json_true());
 			json_decref(name);
@@ -349,29 +355,78 @@ static void print_deviations(const struct table *t, FILE *out)
 	json_decref(counts);
 }
 
+#define NAMED 3 /* scenarios that a line of skips names */
+
+/* What ended so for one reason: scenarios, once each, and the number of cases. */
+static void print_reason(const char *kernel, const char *end, const char *reason, const json_t *ids, FILE *out)
+{
+	json_t *names = json_object(), *id, *none;
+	const char *name;
+	size_t i, n = 0;
+
+	json_array_foreach(ids, i, id) {
+		json_t *scenario = scenario_name(json_string_value(id));
+
+		json_object_set_new(names, json_string_value(scenario), json_null());
+		json_decref(scenario);
+	}
+	fputs("* ", out);
+	put_words(out, kernel);
+	fputs(", ", out);
+	put_words(out, end);
+	if (json_array_size(ids) > 1)
+		fprintf(out, " of %zu cases", json_array_size(ids));
+	json_object_foreach(names, name, none) {
+		if (n++ == NAMED)
+			break;
+		fputs(n > 1 ? ", `" : " `", out);
+		put_code(out, json_array_size(ids) > 1 ? name : json_string_value(json_array_get(ids, 0)));
+		fputs("`", out);
+	}
+	if (json_object_size(names) > NAMED)
+		fprintf(out, " and %zu more", json_object_size(names) - NAMED);
+	fputs(": `` ", out);
+	put_code(out, reason);
+	fputs(" ``\n", out);
+	json_decref(names);
+}
+
 /* What did not pass, and what did not run, with the reason. */
 static void print_rest(const struct table *t, FILE *out)
 {
-	const char *before = "\n", *id;
-	json_t *verdict;
+	bool first = true;
 
-	for (size_t i = 0; i < t->n; i++)
+	for (size_t i = 0; i < t->n; i++) {
+		json_t *reasons = json_object(), *verdict, *ids;
+		const char *id, *reason;
+
 		json_object_foreach(t->v[i].verdicts, id, verdict) {
 			const char *end = report_str(verdict, "verdict");
 
 			if (!strcmp(end, "pass") || !strcmp(end, "deviation"))
 				continue;
-			fprintf(out, "%s* ", before);
-			put_words(out, t->v[i].kernel);
-			fputs(", ", out);
-			put_words(out, end);
-			fputs(" `", out);
-			put_code(out, id);
-			fputs("`: `` ", out);
-			put_code(out, report_str(verdict, "headline"));
-			fputs(" ``\n", out);
-			before = "";
+			json_t *key = json_sprintf("%s\n%s", end, report_str(verdict, "headline"));
+
+			ids = json_object_get(reasons, json_string_value(key));
+			if (!ids) {
+				ids = json_array();
+				json_object_set_new(reasons, json_string_value(key), ids);
+			}
+			json_array_append_new(ids, json_string(id));
+			json_decref(key);
 		}
+		json_object_foreach(reasons, reason, ids) {
+			char end[32];
+			size_t len = strcspn(reason, "\n");
+
+			snprintf(end, sizeof(end), "%.*s", (int)len, reason);
+			if (first)
+				fputc('\n', out);
+			first = false;
+			print_reason(t->v[i].kernel, end, reason + len + 1, ids, out);
+		}
+		json_decref(reasons);
+	}
 }
 
 /* Cases that some column has and another lacks. */

@@ -115,20 +115,41 @@ static void on_two_kernels(struct report_run runs[3])
 	keep_cases(&runs[2], 2, json_array_size(runs[2].cases) - 3);
 }
 
-/* One run alone, the same one twice (the columns say the same), and one on two kernels. */
+/* Nothing ran, and but for one for the same reason. */
+static void all_skipped(struct report_run *run)
+{
+	struct error e = { "" };
+	json_t *entry;
+	size_t k;
+
+	CU_ASSERT_FATAL(report_load(DATA "run", run, &e) == 0);
+	json_array_foreach(run->cases, k, entry) {
+		json_t *verdict = json_object_get(entry, "verdict");
+
+		json_object_set_new(verdict, "verdict", json_string("skip"));
+		json_object_set_new(verdict, "headline", json_string(k == 1 ? "needs wire" : "needs xrc"));
+		json_object_set_new(verdict, "deviations", json_array());
+	}
+}
+
+/* One run alone, the same one twice (the columns say the same), one on two kernels, and one that could do nothing. */
 static void test_matrix(void)
 {
-	struct report_run one[1], twice[2], kernels[3];
+	struct report_run one[1], twice[2], kernels[3], skips[1];
 	const struct {
 		const char *name;
 		struct report_run *runs;
 		size_t n;
-	} tables[] = { { "matrix.one", one, 1 }, { "matrix.twice", twice, 2 }, { "matrix.kernels", kernels, 3 } };
+	} tables[] = { { "matrix.one", one, 1 },
+		       { "matrix.twice", twice, 2 },
+		       { "matrix.kernels", kernels, 3 },
+		       { "matrix.skips", skips, 1 } };
 	struct error e = { "" };
 
 	CU_ASSERT_FATAL(report_load(DATA "run", &one[0], &e) == 0);
 	CU_ASSERT_FATAL(report_load(DATA "run", &twice[0], &e) == 0 && report_load(DATA "run", &twice[1], &e) == 0);
 	on_two_kernels(kernels);
+	all_skipped(&skips[0]);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		char path[256], *text = NULL, *expected;
 		size_t len;
