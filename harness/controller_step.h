@@ -78,8 +78,6 @@ void query_counted(struct case_run *r, const struct ctl_agent *a);
 void query_dump(struct case_run *r, const struct ends *ends, const char *why); /* ends NULL: all agents */
 /* Every QP of the pairs that a step speaks of; all when it names none. */
 int ends_involved(struct case_run *r, const json_t *step, struct ends *ret, struct error *e);
-/* A planned comparison {"op":">=","value":3}. */
-bool compare_holds(const json_t *cmp, int64_t value);
 
 /* ---- traffic and recovery (step_traffic.c, recover*.c) ---- */
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "cmp.h"
 #include "controller_rig.h"
 #include "json.h"
 #include "log.h"

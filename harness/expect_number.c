@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "cmp.h"
 #include "json.h"
 #include "phases.h"
 #include "units.h"
@@ -29,19 +30,7 @@ int cmp_holds(const struct model *m, const json_t *cmp, int64_t value, const int
 			return -ENOENT;
 		want *= *before;
 	}
-	if (!strcmp(op, "=="))
-		return value == want;
-	if (!strcmp(op, ">="))
-		return value >= want;
-	if (!strcmp(op, "<="))
-		return value <= want;
-	if (!strcmp(op, ">"))
-		return value > want;
-	if (!strcmp(op, "<"))
-		return value < want;
-	if (!strcmp(op, "!="))
-		return value != want;
-	return -EINVAL;
+	return cmp_op(op, value, want);
 }
 
 bool cmp_exceeded(const struct model *m, const json_t *cmp, int64_t value)

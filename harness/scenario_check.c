@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cmp.h"
 #include "json.h"
 #include "resources.h"
 
@@ -161,11 +162,22 @@ static int64_t rounds(const json_t *repeat)
 	return times > GRAMMAR_MAX_ROUNDS / most ? GRAMMAR_MAX_ROUNDS + 1 : times * most;
 }
 
+static bool can_hold(const json_t *passes, int64_t times)
+{
+	for (int64_t n = times > GRAMMAR_MAX_ROUNDS ? GRAMMAR_MAX_ROUNDS : times; n >= 0; n--)
+		if (compare_holds(passes, n))
+			return true;
+	return false;
+}
+
 void check_repeat(struct loader *l, const struct ynode *map, void *out)
 {
 	if (rounds(out) > GRAMMAR_MAX_ROUNDS)
 		complain(l, ynode_get(map, "times"), NULL, "more than %d rounds, with those of the repeats inside",
 			 GRAMMAR_MAX_ROUNDS);
+	if (json_object_get(out, "passes") && !can_hold(json_object_get(out, "passes"), json_int(out, "times", 1)))
+		complain(l, ynode_get(map, "passes"), NULL, "`passes` never holds: there are %lld rounds",
+			 (long long)json_int(out, "times", 1));
 	if (json_object_get(out, "resources") && json_int(out, "times", 1) < RESOURCES_ROUNDS_MIN)
 		complain(l, ynode_get(map, "resources"), NULL, "`resources: flat` wants at least %d rounds", RESOURCES_ROUNDS_MIN);
 }

@@ -225,6 +225,8 @@ static const struct {
 	  "f:4:27: error: `sqd` keeps the connection, and renews nothing" },
 	{ "steps:\n  - recover: { path: sqd, qp: { timeout: 15, a: { path_mtu: 512 } } }\n",
 	  "f:4:51: error: a drained send queue takes no `path_mtu`" },
+	{ "steps:\n  - repeat: { times: 3, passes: \">= 5\", steps: [ { connect: } ] }\n",
+	  "f:4:34: error: `passes` never holds: there are 3 rounds" },
 	{ "steps:\n  - repeat: { times: 9, resources: flat, steps: [ { connect: } ] }\n",
 	  "f:4:36: error: `resources: flat` wants at least 10 rounds" },
 	{ "pairs: { p: { ends: [a, b], count: 1024 }, q: { ends: [a, b], count: 1024 }, r: { ends: [a, b], count: 1024 }, s: { "

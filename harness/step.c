@@ -151,23 +151,3 @@ void step_run(struct case_run *r, const json_t *step)
 	recorder_step(r->rec, r->step, r->iter);
 	step_record(r, step, &res);
 }
-
-bool compare_holds(const json_t *cmp, int64_t value)
-{
-	const char *op = json_str(cmp, "op");
-	int64_t v = json_int(cmp, "value", 0);
-
-	if (!op)
-		return json_is_integer(cmp) ? value == json_integer_value(cmp) : false;
-	if (strcmp(op, ">=") == 0)
-		return value >= v;
-	if (strcmp(op, "<=") == 0)
-		return value <= v;
-	if (strcmp(op, ">") == 0)
-		return value > v;
-	if (strcmp(op, "<") == 0)
-		return value < v;
-	if (strcmp(op, "range") == 0)
-		return value >= json_int(cmp, "min", INT64_MIN) && value <= json_int(cmp, "max", INT64_MAX);
-	return strcmp(op, "==") == 0 && value == v;
-}

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmp.h"
 #include "json.h"
 #include "units.h"
 
