@@ -13,6 +13,8 @@ struct end {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
+	struct ibv_mr *mr; /* where all receives would go; NULL: none is posted */
+	unsigned receives; /* of each QP */
 	union ibv_gid gid;
 	int gid_index;
 	struct ibv_qp **qp; /* `made` of them */
@@ -43,7 +45,12 @@ static bool find_gid(struct end *d)
 	return false;
 }
 
-static int make_end(const char *device, unsigned pairs, struct end *d, struct error *e)
+#define CQ_MAX 32767
+#define FLUSH_NS (30 * NSEC_PER_SEC)
+
+static char landing[64]; /* nothing ever arrives */
+
+static int make_end(const char *device, unsigned pairs, bool whole, struct end *d, struct error *e)
 {
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC,
 					 .cap = { .max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1 } };
@@ -52,15 +59,19 @@ static int make_end(const char *device, unsigned pairs, struct end *d, struct er
 	if (!d->ctx || !find_gid(d))
 		return error_set(e, -ENODEV, "%s: %s", device, d->ctx ? "it has no IPv4 address" : "it cannot be opened");
 	d->pd = ibv_alloc_pd(d->ctx);
-	d->cq = d->pd ? ibv_create_cq(d->ctx, 64, NULL, NULL, 0) : NULL;
+	d->cq = d->pd ? ibv_create_cq(d->ctx, whole ? CQ_MAX : 64, NULL, NULL, 0) : NULL;
+	d->mr = whole && d->pd ? ibv_reg_mr(d->pd, landing, sizeof landing, IBV_ACCESS_LOCAL_WRITE) : NULL;
 	d->qp = calloc(pairs, sizeof(struct ibv_qp *));
-	if (!d->cq || !d->qp)
+	if (!d->cq || !d->qp || (whole && !d->mr))
 		return error_set(e, -ENOMEM, "%s: no CQ", device);
 	init.send_cq = init.recv_cq = d->cq;
 	for (; d->made < pairs; d->made++) {
 		d->qp[d->made] = ibv_create_qp(d->pd, &init);
 		if (!d->qp[d->made])
 			return error_set(e, -errno, "%s: QP %u of %u: %s", device, d->made, pairs, strerror(errno));
+		d->receives = init.cap.max_recv_wr;
+		if (whole && (size_t)d->receives * pairs > CQ_MAX)
+			return error_set(e, -E2BIG, "%s: %u receives of %u QPs do not go into one CQ", device, d->receives, pairs);
 	}
 	return 0;
 }
@@ -70,6 +81,8 @@ static void drop_end(struct end *d)
 	while (d->made)
 		ibv_destroy_qp(d->qp[--d->made]);
 	free(d->qp);
+	if (d->mr)
+		ibv_dereg_mr(d->mr);
 	if (d->cq)
 		ibv_destroy_cq(d->cq);
 	if (d->pd)
@@ -109,28 +122,66 @@ static int move(struct end *d, const struct end *peer, unsigned i, enum ibv_qp_s
 	return ibv_modify_qp(d->qp[i], &attr, mask);
 }
 
-static int move_all(struct end ends[2], const enum ibv_qp_state *moves, size_t n, struct error *e)
+/* A QP's receives, one call each, as many as it holds. */
+static int fill(struct end *d, unsigned i)
 {
-	for (size_t m = 0; m < n; m++)
-		for (int k = 0; k < 2; k++)
-			for (unsigned i = 0; i < ends[k].made; i++) {
-				int err = move(&ends[k], &ends[!k], i, moves[m]);
+	struct ibv_sge sge = { .addr = (uintptr_t)landing, .length = sizeof landing, .lkey = d->mr->lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+	int err = 0;
 
-				if (err)
-					return error_set(e, -abs(err), "move %zu of QP %u: %s", m, i, strerror(abs(err)));
-			}
+	for (unsigned n = 0; n < d->receives && !err; n++)
+		err = ibv_post_recv(d->qp[i], &wr, &bad);
+	return err;
+}
+
+/* All receives have come back. */
+static int flushed(struct end *d)
+{
+	uint64_t end_ns = now_ns() + FLUSH_NS;
+	struct ibv_wc wc[32];
+
+	for (size_t left = (size_t)d->receives * d->made; left;) {
+		int n = ibv_poll_cq(d->cq, 32, wc);
+
+		if (n < 0 || (!n && now_ns() > end_ns))
+			return n < 0 ? EIO : ETIMEDOUT;
+		left -= (size_t)n;
+	}
 	return 0;
 }
 
-int bare_moves(const char *device_a, const char *device_b, unsigned pairs, double *ret_us, struct error *e)
+static int move_one(struct end ends[2], int k, unsigned i, enum ibv_qp_state to)
+{
+	int err = move(&ends[k], &ends[!k], i, to);
+
+	return !err && ends[k].mr && to == IBV_QPS_INIT ? fill(&ends[k], i) : err;
+}
+
+static int move_all(struct end ends[2], const enum ibv_qp_state *moves, size_t n, struct error *e)
+{
+	for (size_t m = 0; m < n; m++)
+		for (int k = 0; k < 2; k++) {
+			int err = 0;
+
+			for (unsigned i = 0; !err && i < ends[k].made; i++)
+				err = move_one(ends, k, i, moves[m]);
+			if (!err && ends[k].mr && moves[m] == IBV_QPS_ERR)
+				err = flushed(&ends[k]);
+			if (err)
+				return error_set(e, -abs(err), "move %zu: %s", m, strerror(abs(err)));
+		}
+	return 0;
+}
+
+int bare_moves(const char *device_a, const char *device_b, unsigned pairs, bool whole, double *ret_us, struct error *e)
 {
 	static const enum ibv_qp_state moves[] = { IBV_QPS_ERR, IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
 	struct end ends[2] = { { .ctx = NULL }, { .ctx = NULL } };
-	int rc = make_end(device_a, pairs, &ends[0], e);
+	int rc = make_end(device_a, pairs, whole, &ends[0], e);
 	uint64_t begin_ns = 0;
 
 	if (rc == 0)
-		rc = make_end(device_b, pairs, &ends[1], e);
+		rc = make_end(device_b, pairs, whole, &ends[1], e);
 	if (rc == 0)
 		rc = move_all(ends, moves + 2, 3, e);
 	begin_ns = now_ns();

@@ -2,9 +2,9 @@
 /*
  * What many queue pairs cost, in this kernel: scale_bench [ROUNDS [PAIRS]]. Pairs on shared CQs, two agents, one controller, as any
  * case has them: all pairs are broken at once, recovered by `reset`, and carry verified traffic; beside it the bare loop, the same
- * moves of as many queue pairs on the same devices by one process that does nothing else (bare_moves.h). Before that they carry
- * traffic in the background, all at the same time, and are looked at twice: what each has done between is its rate. Rounds go over
- * all numbers of pairs, so that a busy machine is busy for all of them.
+ * moves of as many queue pairs on the same devices by one process that does nothing else (bare_moves.h), once without and once with
+ * their receives. Before that they carry traffic in the background, all at the same time, and are looked at twice: what each has done
+ * between is its rate. Rounds go over all numbers of pairs, so that a busy machine is busy for all of them.
  *
  * Prints one line of JSON, formats.md, "Bench". PAIRS: that number alone.
  */
@@ -53,7 +53,7 @@ static struct {
 	struct lab_lane lane;
 	struct controller *controller;
 	char *agent, dir[PATH_MAX];
-	json_t *cost, *bare, *load; /* what was measured, each an array of rows */
+	json_t *cost, *bare, *whole, *load; /* what was measured, each an array of rows */
 	int round;
 } it;
 
@@ -284,10 +284,12 @@ static int measure(const struct size *s, struct error *e)
 		rc = controller_run_case(it.controller, it.dir, e);
 	if (rc == 0)
 		rc = read_records(s, e);
-	for (unsigned i = 0; rc == 0 && i < s->cycles; i++) {
-		rc = bare_moves(it.lane.device[0].rdma, it.lane.device[1].rdma, s->pairs, &us, e);
+	for (unsigned i = 0; rc == 0 && i < 2 * s->cycles; i++) {
+		bool whole = i % 2;
+
+		rc = bare_moves(it.lane.device[0].rdma, it.lane.device[1].rdma, s->pairs, whole, &us, e);
 		if (rc == 0)
-			json_array_append_new(it.bare,
+			json_array_append_new(whole ? it.whole : it.bare,
 					      json_pack("{s:i,s:i,s:f}", "round", it.round, "pairs", (int)s->pairs, "us", us));
 	}
 	return rc;
@@ -340,6 +342,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	it.cost = json_array();
 	it.bare = json_array();
+	it.whole = json_array();
 	it.load = json_array();
 	int rc = prepare(&e);
 
@@ -347,7 +350,7 @@ int main(int argc, char **argv)
 		for (size_t i = 0; rc == 0 && i < NUM_SIZES; i++)
 			rc = only && only != (long)sizes[i].pairs ? 0 : measure(&sizes[i], &e);
 	put_away();
-	json_t *all = json_pack("{s:o,s:o,s:o}", "cost", it.cost, "bare", it.bare, "load", it.load);
+	json_t *all = json_pack("{s:o,s:o,s:o,s:o}", "cost", it.cost, "bare", it.bare, "whole", it.whole, "load", it.load);
 
 	if (rc < 0)
 		log_error("%s", e.text);

@@ -126,6 +126,10 @@ static const struct cost_figure {
 	{ { "pair_bare_ratio", "  ratio, 1000 pairs to RTS to that", "x", BENCH_BARE_BAR, 0 },
 	  { "cost", "rts_us", 1000 },
 	  { "bare", "us", 1000 } },
+	{ { "pair_whole", "with their receives flushed and posted anew", "us", 0, 0 }, { "whole", "us", 1000 }, { NULL, NULL, 0 } },
+	{ { "pair_whole_ratio", "  ratio, 1000 pairs to RTS to that", "x", 0, 0 },
+	  { "cost", "rts_us", 1000 },
+	  { "whole", "us", 1000 } },
 };
 
 static double of_round(const json_t *measured, const struct part *p, int round)
