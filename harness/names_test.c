@@ -108,7 +108,7 @@ static void every_event_is_of_something(void)
 	for (size_t i = 0; i < names_event.n; i++) {
 		const struct name *n = &names_event.rows[i];
 
-		ROW_ASSERT(strstr(of[event_subject(n->value)], n->text) != NULL, "%s is of %u", n->text, event_subject(n->value));
+		ROW_ASSERT(strstr(of[event_subject(n->value)], n->text) != NULL, "%s is of %d", n->text, (int)event_subject(n->value));
 	}
 }
 
