@@ -242,30 +242,37 @@ static void finish_open(struct agent *a, struct verbs_call *call)
 	verbs_end(call, f);
 }
 
-void op_device_open(struct agent *a, struct request *r)
+/* A call that begins with opening the device that r names, for its caller to fill in and submit; NULL: r is answered. */
+static struct open_call *open_call_new(struct agent *a, struct request *r, const char *op)
 {
 	const char *rdma = json_str(r->body, "device");
 	struct open_call *c;
 	struct object *o;
 
 	if (!rdma || strlen(rdma) >= sizeof(c->rdma)) {
-		request_fail(r, -EINVAL, "device_open: no device is named");
-		return;
+		request_fail(r, -EINVAL, "%s: no device is named", op);
+		return NULL;
 	}
 	o = object_claim(a, r, OBJECT_DEV);
 	if (!o)
-		return;
+		return NULL;
 	c = verbs_call_new(sizeof(*c));
-	*c = (struct open_call){ .call = { .verb = "ibv_open_device",
-					   .obj = o,
-					   .req = r,
-					   .run = run_open,
-					   .finish = finish_open,
-					   .args = json_pack("{s:s}", "device", rdma) },
-				 .dev = (struct dev *)o,
-				 .port = (int)json_int(r->body, "port", 1),
-				 .want_gid = (int)json_int(r->body, "gid_index", -1) };
+	*c = (struct open_call){ .call = { .verb = "ibv_open_device", .obj = o, .req = r }, .dev = (struct dev *)o };
 	snprintf(c->rdma, sizeof(c->rdma), "%s", rdma);
+	return c;
+}
+
+void op_device_open(struct agent *a, struct request *r)
+{
+	struct open_call *c = open_call_new(a, r, "device_open");
+
+	if (!c)
+		return;
+	c->call.run = run_open;
+	c->call.finish = finish_open;
+	c->call.args = json_pack("{s:s}", "device", c->rdma);
+	c->port = (int)json_int(r->body, "port", 1);
+	c->want_gid = (int)json_int(r->body, "gid_index", -1);
 	verbs_submit(a, &c->call, json_u64(r->body, "deadline_ns", 0));
 }
 
@@ -306,21 +313,12 @@ static void finish_caps(struct agent *a, struct verbs_call *call)
 
 void op_device_caps(struct agent *a, struct request *r)
 {
-	const char *rdma = json_str(r->body, "device");
-	struct open_call *c;
-	struct object *o;
+	struct open_call *c = open_call_new(a, r, "device_caps");
 
-	if (!rdma || strlen(rdma) >= sizeof(c->rdma)) {
-		request_fail(r, -EINVAL, "device_caps: no device is named");
+	if (!c)
 		return;
-	}
-	o = object_claim(a, r, OBJECT_DEV);
-	if (!o)
-		return;
-	c = verbs_call_new(sizeof(*c));
-	*c = (struct open_call){ .call = { .verb = "ibv_open_device", .obj = o, .req = r, .run = run_caps, .finish = finish_caps },
-				 .dev = (struct dev *)o };
-	snprintf(c->rdma, sizeof(c->rdma), "%s", rdma);
+	c->call.run = run_caps;
+	c->call.finish = finish_caps;
 	verbs_submit(a, &c->call, json_u64(r->body, "deadline_ns", 0));
 }
 
