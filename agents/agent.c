@@ -12,6 +12,7 @@
 #include "../harness/file_line.h"
 #include "../harness/json.h"
 #include "../harness/log.h"
+#include "../harness/many.h"
 #include "../harness/rdma_core.h"
 #include "../harness/record.h"
 #include "../harness/units.h"
@@ -51,10 +52,71 @@ static int send_hello(struct agent *a)
 	return rc;
 }
 
+/* record is stolen. */
+static void send_record(struct agent *a, json_t *record)
+{
+	json_t *outer = json_pack("{s:o}", "rec", record);
+	int rc;
+
+	a->turn = true;
+	rc = a->leaving ? 0 : line_send(a->line, outer);
+	json_decref(outer);
+	if (rc < 0 && rc != -EPIPE) {
+		log_error("a record cannot be sent: %s (%zu bytes are waiting)", strerror(-rc), line_pending(a->line));
+		sd_event_exit(a->loop, 1);
+	}
+}
+
+static void send_each(struct agent *a, const json_t *records)
+{
+	json_t *record;
+	size_t i;
+
+	json_array_foreach((json_t *)records, i, record)
+		send_record(a, json_incref(record));
+}
+
+/* What they are about comes first, so that it is found without reading all of it. */
+static json_t *record_of_many(json_t *fold, const json_t *first)
+{
+	json_t *record = json_pack("{s:s, s:O, s:O}", "kind", "many", "of", json_object_get(first, "kind"), "t",
+				   json_object_get(first, "t"));
+
+	json_object_del(json_object_get(fold, "all"), "kind");
+	json_object_update(record, fold);
+	json_decref(fold);
+	return record;
+}
+
+static void send_folded(struct agent *a)
+{
+	json_t *records = a->folded, *fold = json_array_size(records) >= MANY_MIN ? many_fold(records) : NULL;
+
+	a->folded = NULL;
+	if (fold)
+		send_record(a, record_of_many(fold, json_array_get(records, 0)));
+	else
+		send_each(a, records);
+	json_decref(records);
+}
+
+static bool is_of_kind(const json_t *records, const char *kind)
+{
+	const char *other = json_str(json_array_get(records, 0), "kind");
+
+	return other && strcmp(other, kind) == 0;
+}
+
+void agent_fold(struct agent *a, bool on)
+{
+	a->folding += on ? 1 : -1u;
+	if (!a->folding)
+		send_folded(a);
+}
+
 void agent_record(struct agent *a, uint64_t t_ns, const char *kind, const char *obj, unsigned life, json_t *fields)
 {
-	json_t *record = json_object(), *outer;
-	int rc;
+	json_t *record = json_object();
 
 	json_object_set_new(record, "t", json_integer((json_int_t)t_ns));
 	json_object_set_new(record, "kind", json_string(kind));
@@ -66,14 +128,15 @@ void agent_record(struct agent *a, uint64_t t_ns, const char *kind, const char *
 		json_object_update(record, fields);
 		json_decref(fields);
 	}
-	outer = json_pack("{s:o}", "rec", record);
-	a->turn = true;
-	rc = a->leaving ? 0 : line_send(a->line, outer);
-	json_decref(outer);
-	if (rc < 0 && rc != -EPIPE) {
-		log_error("a record cannot be sent: %s (%zu bytes are waiting)", strerror(-rc), line_pending(a->line));
-		sd_event_exit(a->loop, 1);
+	if (!a->folding) {
+		send_record(a, record);
+		return;
 	}
+	if (a->folded && !is_of_kind(a->folded, kind))
+		send_folded(a);
+	if (!a->folded)
+		a->folded = json_array();
+	json_array_append_new(a->folded, record);
 }
 
 static void on_json(void *user, json_t *value)

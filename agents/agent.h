@@ -55,6 +55,8 @@ struct agent {
 	json_t *events;                       /* the last AGENT_EVENTS_KEPT event records */
 	char described[64];                   /* the device of which everything is on record */
 
+	unsigned folding; /* how many want it */
+	json_t *folded;   /* records of one kind that are sent together; NULL: none */
 	unsigned pending;
 	bool leaving; /* end of file on stdin: nothing more is said */
 };
@@ -65,6 +67,7 @@ struct request {
 	struct agent *agent;
 	json_t *body;        /* owned */
 	struct batch *batch; /* of which it is a member, or NULL */
+	size_t index;        /* which */
 	unsigned refs;
 };
 
@@ -75,6 +78,8 @@ void agent_free(struct agent *a);
 
 /* {"rec":{t, kind, obj, life, ...fields}}. fields is stolen and may be NULL; life 0 is left out. */
 void agent_record(struct agent *a, uint64_t t_ns, const char *kind, const char *obj, unsigned life, json_t *fields);
+/* Between the two, records of one kind that follow each other are sent as one (many.h). Not while anything is waited for. */
+void agent_fold(struct agent *a, bool on);
 
 /* An answer. fields is stolen and may be NULL. */
 void request_reply(struct request *r, json_t *fields);
@@ -84,14 +89,20 @@ __attribute__((format(printf, 4, 5))) void request_fail_with(struct request *r, 
 /* What arrived on stdin; value is borrowed. */
 void request_take(struct agent *a, json_t *value);
 
+#define REQUEST_MANY_MAX 32u /* at once: others are to have their turn */
+
 struct request_op {
 	const char *op;
 	void (*fn)(struct agent *a, struct request *r);
 	const char *help;
+	/* Up to n of them at once, each answered by itself; stops: none is begun after one that failed. Returns how many those are: from
+	 * the first that has to wait for one of them on, they are offered again. NULL: one after the other. */
+	unsigned (*many)(struct agent *a, struct request *const *members, unsigned n, bool stops);
 };
 
 extern const struct request_op request_table[]; /* ends with a row without op */
 
+void op_many(struct agent *a, struct request *r);
 void op_clock(struct agent *a, struct request *r);
 void op_witness(struct agent *a, struct request *r);
 void op_seed(struct agent *a, struct request *r);
@@ -116,6 +127,7 @@ void op_srq_create(struct agent *a, struct request *r);
 void op_srq_modify(struct agent *a, struct request *r);
 void op_qp_create(struct agent *a, struct request *r);
 void op_qp_modify(struct agent *a, struct request *r);
+unsigned op_qp_modify_many(struct agent *a, struct request *const *members, unsigned n, bool stops);
 void op_qp_query(struct agent *a, struct request *r);
 void op_destroy(struct agent *a, struct request *r);
 void op_post(struct agent *a, struct request *r);

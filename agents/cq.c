@@ -97,10 +97,12 @@ unsigned cq_poll(struct agent *a, struct cq *cq, unsigned max)
 		if (n < (int)want)
 			break;
 	}
+	agent_fold(a, true);
 	for (struct queue *q = dirty.first; q; q = q->dirty_next) {
 		q->dirty = false;
 		run_flush(a, q);
 	}
+	agent_fold(a, false);
 	if (total) {
 		traffic_turn(a);
 		drain_check(a);

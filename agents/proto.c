@@ -9,69 +9,72 @@
 
 #include "../harness/json.h"
 #include "../harness/log.h"
+#include "../harness/many.h"
 #include "../harness/units.h"
 
 struct batch {
 	struct request *request;
-	json_t *replies;
-	size_t next;
+	json_t *replies; /* null where none has come */
+	size_t next, answered, n;
+	const struct request_op *row; /* all members ask for that, and are folded; NULL: each is there as it is */
 	bool running, stops;
 	sd_event_source *turn;
 };
 
 const struct request_op request_table[] = {
-	{ "clock", op_clock, "the time here" },
-	{ "witness", op_witness, "a timer whose lateness tells how busy the machine is" },
-	{ "seed", op_seed, "the seed of all payload" },
-	{ "device_caps", op_device_caps, "what a device's flags say that it can do" },
-	{ "device_open", op_device_open, "opens a device" },
-	{ "pd_create", op_pd_create, "makes a protection domain" },
-	{ "xrcd_open", op_xrcd_open, "opens a domain of extended reliable connections" },
-	{ "mr_create", op_mr_create, "makes memory and registers it" },
-	{ "ah_create", op_ah_create, "makes an address handle" },
-	{ "mw_create", op_mw_create, "makes a memory window" },
-	{ "group_attach", op_group_attach, "attaches a queue pair to a multicast group" },
-	{ "group_detach", op_group_detach, "detaches it" },
-	{ "mem_replace", op_mem_replace, "other pages under a live MR" },
-	{ "cq_create", op_cq_create, "makes a completion queue" },
-	{ "cq_hold", op_cq_hold, "completion events are taken but not acknowledged" },
-	{ "cq_ack", op_cq_ack, "acknowledges what was held" },
-	{ "cq_arm", op_cq_arm, "asks for an event of the next completion" },
-	{ "cq_wait", op_cq_wait, "answered when so many events have come, or the time is over" },
-	{ "cq_resize", op_cq_resize, "changes a completion queue's depth" },
-	{ "poll", op_poll, "polls a manual completion queue" },
-	{ "srq_create", op_srq_create, "makes a shared receive queue" },
-	{ "srq_modify", op_srq_modify, "changes a shared receive queue's limit or depth" },
-	{ "qp_create", op_qp_create, "makes a queue pair" },
-	{ "qp_modify", op_qp_modify, "moves a queue pair to a state" },
-	{ "qp_query", op_qp_query, "asks the device for a queue pair's attributes" },
-	{ "destroy", op_destroy, "destroys an object" },
-	{ "post", op_post, "posts sends" },
-	{ "post_recv", op_post_recv, "posts receives" },
-	{ "fill", op_fill, "writes a pattern into memory" },
-	{ "verify", op_verify, "looks for a pattern in memory" },
-	{ "find", op_find, "looks for messages in the receive slots" },
-	{ "drain", op_drain, "waits until every work request has its end" },
-	{ "traffic_prepare", op_traffic_prepare, "readies memory and receives for traffic" },
-	{ "traffic_phase", op_traffic_phase, "statistics of a part of a traffic's time" },
-	{ "traffic", op_traffic, "checked messages to and from the peer" },
-	{ "traffic_stop", op_traffic_stop, "ends a traffic" },
-	{ "traffic_pause", op_traffic_pause, "nothing more is sent; or again" },
-	{ "traffic_verify", op_traffic_verify, "looks at what the peer's WRITEs left" },
-	{ "cm_listen", op_cm_listen, "waits for a peer that asks for a connection" },
-	{ "cm_connect", op_cm_connect, "resolves a peer's address and asks it for a connection" },
-	{ "cm_wait", op_cm_wait, "answered when an event of a connection has come" },
-	{ "cm_accept", op_cm_accept, "accepts what a peer asked for" },
-	{ "cm_reject", op_cm_reject, "refuses what a peer asked for" },
-	{ "cm_establish", op_cm_establish, "says that the peer's answer has come" },
-	{ "cm_disconnect", op_cm_disconnect, "ends a connection" },
-	{ "counters", op_counters, "counters of a device" },
-	{ "usage", op_usage, "what this process holds: open files, memory" },
-	{ "events", op_events, "async events not yet reported" },
-	{ "ledger", op_ledger, "accounts of a queue pair's queues" },
-	{ "dump", op_dump, "everything" },
-	{ "release", op_release, "destroys everything" },
-	{ NULL, NULL, NULL },
+	{ "many", op_many, "the same of many, in one request with one answer", NULL },
+	{ "clock", op_clock, "the time here", NULL },
+	{ "witness", op_witness, "a timer whose lateness tells how busy the machine is", NULL },
+	{ "seed", op_seed, "the seed of all payload", NULL },
+	{ "device_caps", op_device_caps, "what a device's flags say that it can do", NULL },
+	{ "device_open", op_device_open, "opens a device", NULL },
+	{ "pd_create", op_pd_create, "makes a protection domain", NULL },
+	{ "xrcd_open", op_xrcd_open, "opens a domain of extended reliable connections", NULL },
+	{ "mr_create", op_mr_create, "makes memory and registers it", NULL },
+	{ "ah_create", op_ah_create, "makes an address handle", NULL },
+	{ "mw_create", op_mw_create, "makes a memory window", NULL },
+	{ "group_attach", op_group_attach, "attaches a queue pair to a multicast group", NULL },
+	{ "group_detach", op_group_detach, "detaches it", NULL },
+	{ "mem_replace", op_mem_replace, "other pages under a live MR", NULL },
+	{ "cq_create", op_cq_create, "makes a completion queue", NULL },
+	{ "cq_hold", op_cq_hold, "completion events are taken but not acknowledged", NULL },
+	{ "cq_ack", op_cq_ack, "acknowledges what was held", NULL },
+	{ "cq_arm", op_cq_arm, "asks for an event of the next completion", NULL },
+	{ "cq_wait", op_cq_wait, "answered when so many events have come, or the time is over", NULL },
+	{ "cq_resize", op_cq_resize, "changes a completion queue's depth", NULL },
+	{ "poll", op_poll, "polls a manual completion queue", NULL },
+	{ "srq_create", op_srq_create, "makes a shared receive queue", NULL },
+	{ "srq_modify", op_srq_modify, "changes a shared receive queue's limit or depth", NULL },
+	{ "qp_create", op_qp_create, "makes a queue pair", NULL },
+	{ "qp_modify", op_qp_modify, "moves a queue pair to a state", op_qp_modify_many },
+	{ "qp_query", op_qp_query, "asks the device for a queue pair's attributes", NULL },
+	{ "destroy", op_destroy, "destroys an object", NULL },
+	{ "post", op_post, "posts sends", NULL },
+	{ "post_recv", op_post_recv, "posts receives", NULL },
+	{ "fill", op_fill, "writes a pattern into memory", NULL },
+	{ "verify", op_verify, "looks for a pattern in memory", NULL },
+	{ "find", op_find, "looks for messages in the receive slots", NULL },
+	{ "drain", op_drain, "waits until every work request has its end", NULL },
+	{ "traffic_prepare", op_traffic_prepare, "readies memory and receives for traffic", NULL },
+	{ "traffic_phase", op_traffic_phase, "statistics of a part of a traffic's time", NULL },
+	{ "traffic", op_traffic, "checked messages to and from the peer", NULL },
+	{ "traffic_stop", op_traffic_stop, "ends a traffic", NULL },
+	{ "traffic_pause", op_traffic_pause, "nothing more is sent; or again", NULL },
+	{ "traffic_verify", op_traffic_verify, "looks at what the peer's WRITEs left", NULL },
+	{ "cm_listen", op_cm_listen, "waits for a peer that asks for a connection", NULL },
+	{ "cm_connect", op_cm_connect, "resolves a peer's address and asks it for a connection", NULL },
+	{ "cm_wait", op_cm_wait, "answered when an event of a connection has come", NULL },
+	{ "cm_accept", op_cm_accept, "accepts what a peer asked for", NULL },
+	{ "cm_reject", op_cm_reject, "refuses what a peer asked for", NULL },
+	{ "cm_establish", op_cm_establish, "says that the peer's answer has come", NULL },
+	{ "cm_disconnect", op_cm_disconnect, "ends a connection", NULL },
+	{ "counters", op_counters, "counters of a device", NULL },
+	{ "usage", op_usage, "what this process holds: open files, memory", NULL },
+	{ "events", op_events, "async events not yet reported", NULL },
+	{ "ledger", op_ledger, "accounts of a queue pair's queues", NULL },
+	{ "dump", op_dump, "everything", NULL },
+	{ "release", op_release, "destroys everything", NULL },
+	{ NULL, NULL, NULL, NULL },
 };
 
 static struct request *request_new(struct agent *a, json_t *body, struct batch *b)
@@ -101,7 +104,8 @@ static void answer(struct request *r, json_t *reply)
 
 	a->turn = true;
 	if (b) {
-		json_array_append_new(b->replies, reply);
+		json_array_set_new(b->replies, r->index, reply);
+		b->answered++;
 		request_unref(r);
 		/* The next member starts from the loop, not from inside whatever answered this one. */
 		if (!b->running)
@@ -161,41 +165,125 @@ void request_fail_with(struct request *r, int rc, json_t *fields, const char *fm
 	fail(r, rc, fields, text);
 }
 
+/* New reference. */
+static json_t *member_body(const struct batch *b, size_t i)
+{
+	json_t *body;
+
+	if (!b->row)
+		return json_incref(json_array_get(json_object_get(b->request->body, "ops"), i));
+	body = many_member(b->request->body, i);
+	json_object_set_new(body, "op", json_string(b->row->op));
+	return body;
+}
+
+static const struct request_op *row_of(const char *op)
+{
+	const struct request_op *row = request_table;
+
+	while (row->op && (!op || strcmp(row->op, op) != 0))
+		row++;
+	return row->op ? row : NULL;
+}
+
+static struct request *member_new(struct batch *b, size_t i)
+{
+	json_t *body = member_body(b, i);
+	struct request *member = request_new(b->request->agent, body, b);
+
+	member->index = i;
+	json_decref(body);
+	return member;
+}
+
+static void run_member(struct batch *b)
+{
+	struct request *member = member_new(b, b->next++);
+	const char *op = json_str(member->body, "op");
+	const struct request_op *row = b->row ? b->row : row_of(op);
+
+	if (row)
+		row->fn(member->agent, member);
+	else
+		request_fail(member, -EINVAL, "unknown op \"%s\" in a batch", op ? op : "");
+	request_unref(member);
+}
+
+static void run_members(struct batch *b)
+{
+	struct request *members[REQUEST_MANY_MAX];
+	size_t n = 0, taken;
+
+	for (; n < REQUEST_MANY_MAX && b->next + n < b->n; n++)
+		members[n] = member_new(b, b->next + n);
+	taken = b->row->many(b->request->agent, members, (unsigned)n, b->stops);
+	b->next += taken;
+	for (size_t i = 0; i < n; i++) {
+		if (i >= taken)
+			request_unref(members[i]); /* nobody will answer it */
+		request_unref(members[i]);
+	}
+}
+
+static bool one_has_failed(const json_t *reply)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(reply, "replies"), i, one)
+		if (json_int(one, "rc", 0) < 0)
+			return true;
+	return json_int(reply, "rc", 0) < 0 || json_int(reply, "failed", 0) > 0;
+}
+
+static void batch_end(struct batch *b)
+{
+	struct line *line = b->request->agent->line;
+	json_t *fold = b->row ? many_fold(b->replies) : NULL;
+
+	if (fold) {
+		json_t *reply;
+		size_t i;
+		int failed = 0;
+
+		json_array_foreach(b->replies, i, reply)
+			failed += json_int(reply, "rc", 0) < 0;
+		json_object_set_new(fold, "failed", json_integer(failed));
+		json_decref(b->replies);
+		request_reply(b->request, fold);
+	} else {
+		request_reply(b->request, json_pack("{s:o}", "replies", b->replies));
+	}
+	line_uncork(line);
+	sd_event_source_disable_unref(b->turn);
+	free(b);
+}
+
+/* Until one is not answered at once. */
 static void batch_step(struct batch *b)
 {
-	const json_t *ops = json_object_get(b->request->body, "ops");
-	size_t n = json_array_size(ops);
+	struct agent *a = b->request->agent;
 
 	b->running = true;
-	while (b->next < n && b->next == json_array_size(b->replies)) {
-		if (b->stops && b->next && json_int(json_array_get(b->replies, b->next - 1), "rc", 0) < 0) {
-			b->next++;
-			json_array_append_new(b->replies, json_pack("{s:i, s:s}", "rc", -ECANCELED, "error",
-								    "not done: a request before it in its batch failed"));
-			continue;
+	if (b->row)
+		agent_fold(a, true);
+	while (b->next < b->n && b->next == b->answered) {
+		if (b->stops && b->next && one_has_failed(json_array_get(b->replies, b->next - 1))) {
+			json_array_set_new(b->replies, b->next++,
+					   json_pack("{s:i, s:s}", "rc", -ECANCELED, "error",
+						     "not done: a request before it in its batch failed"));
+			b->answered++;
+		} else if (b->row && b->row->many) {
+			run_members(b);
+		} else {
+			run_member(b);
 		}
-		json_t *body = json_array_get(ops, b->next++);
-		struct request *member = request_new(b->request->agent, body, b);
-		const char *op = json_str(body, "op");
-		const struct request_op *row = request_table;
-
-		while (row->op && (!op || strcmp(row->op, op) != 0))
-			row++;
-		if (row->op)
-			row->fn(member->agent, member);
-		else
-			request_fail(member, -EINVAL, "unknown op \"%s\" in a batch", op ? op : "");
-		request_unref(member);
 	}
+	if (b->row)
+		agent_fold(a, false);
 	b->running = false;
-	if (json_array_size(b->replies) == n) {
-		struct line *line = b->request->agent->line;
-
-		request_reply(b->request, json_pack("{s:o}", "replies", b->replies));
-		line_uncork(line);
-		sd_event_source_disable_unref(b->turn);
-		free(b);
-	}
+	if (b->answered == b->n)
+		batch_end(b);
 }
 
 static int on_turn(sd_event_source *source, void *user)
@@ -205,23 +293,46 @@ static int on_turn(sd_event_source *source, void *user)
 	return 0;
 }
 
-static void start_batch(struct request *r)
+/* of: what all of them ask for; NULL: each says it. */
+static void start_batch(struct request *r, const struct request_op *of, size_t n)
 {
-	struct batch *b;
+	struct batch *b = calloc(1, sizeof(*b));
 
-	if (!json_is_array(json_object_get(r->body, "ops"))) {
-		request_fail(r, -EINVAL, "batch: ops is no array");
-		return;
-	}
-	b = calloc(1, sizeof(*b));
 	if (!b)
 		abort();
-	*b = (struct batch){ .request = r, .replies = json_array(), .stops = json_bool(r->body, "stops", false) };
+	*b = (struct batch){
+		.request = r, .replies = json_array(), .n = n, .row = of, .stops = json_bool(r->body, "stops", false)
+	};
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(b->replies, json_null());
 	if (sd_event_add_defer(r->agent->loop, &b->turn, on_turn, b) < 0)
 		abort(); /* no memory */
 	sd_event_source_set_enabled(b->turn, SD_EVENT_OFF);
 	line_cork(r->agent->line);
 	batch_step(b);
+}
+
+static void op_batch(struct agent *a, struct request *r)
+{
+	const json_t *ops = json_object_get(r->body, "ops");
+
+	(void)a;
+	if (json_is_array(ops))
+		start_batch(r, NULL, json_array_size(ops));
+	else
+		request_fail(r, -EINVAL, "batch: ops is no array");
+}
+
+void op_many(struct agent *a, struct request *r)
+{
+	const struct request_op *of = row_of(json_str(r->body, "of"));
+	size_t n = many_count(r->body);
+
+	(void)a;
+	if (!of || !n || of->fn == op_many)
+		request_fail(r, -EINVAL, "many: no fold of requests");
+	else
+		start_batch(r, of, n);
 }
 
 static void dispatch(struct agent *a, struct request *r)
@@ -241,16 +352,15 @@ static void dispatch(struct agent *a, struct request *r)
 		return;
 	}
 	if (strcmp(op, "batch") == 0) {
-		start_batch(r);
+		op_batch(a, r);
 		return;
 	}
-	for (const struct request_op *row = request_table; row->op; row++) {
-		if (strcmp(row->op, op) == 0) {
-			row->fn(a, r);
-			return;
-		}
-	}
-	request_fail(r, -EINVAL, "unknown op \"%s\"", op);
+	const struct request_op *row = row_of(op);
+
+	if (row)
+		row->fn(a, r);
+	else
+		request_fail(r, -EINVAL, "unknown op \"%s\"", op);
 }
 
 void request_take(struct agent *a, json_t *value)

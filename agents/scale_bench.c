@@ -3,8 +3,8 @@
  * What many queue pairs cost, in this kernel: scale_bench [ROUNDS [PAIRS]]. Pairs on shared CQs, two agents, one controller, as any
  * case has them: all pairs are broken at once, recovered by `reset`, and carry verified traffic; beside it the bare loop, the same
  * moves of as many queue pairs on the same devices by one process that does nothing else (bare_moves.h), once without and once with
- * their receives. Before that they carry traffic in the background, all at the same time, and are looked at twice: what each has done
- * between is its rate. Rounds go over all numbers of pairs, so that a busy machine is busy for all of them.
+ * their receives. Before that they carry traffic in the background, all at the same time, and are looked at twice: what each has
+ * done between is its rate. Rounds go over all numbers of pairs, so that a busy machine is busy for all of them.
  *
  * Prints one line of JSON, formats.md, "Bench". PAIRS: that number alone.
  */
@@ -24,6 +24,7 @@
 #include "../harness/json.h"
 #include "../harness/lab.h"
 #include "../harness/log.h"
+#include "../harness/many.h"
 #include "../harness/plan.h"
 #include "../harness/scenario.h"
 #include "../harness/units.h"
@@ -227,20 +228,33 @@ static int note_look(struct reading *g, const json_t *r, struct error *e)
 /* Of the many records few are asked. */
 static bool matters(const char *line)
 {
-	return strstr(line, "\"kind\":\"recover\"") || strstr(line, "\"kind\":\"step\"") || strstr(line, "\"phase\":\"now\"");
+	return strstr(line, "\"kind\":\"recover\"") || strstr(line, "\"kind\":\"step\"") || strstr(line, "\"phase\":\"now\"") ||
+	       strstr(line, "\"of\":\"recover\"") || strstr(line, "\"of\":\"traffic\"");
+}
+
+static int note_record(struct reading *g, const json_t *r, struct error *e)
+{
+	if (is(r, "kind", "step"))
+		return note_step(g, r, e);
+	if (is(r, "kind", "recover"))
+		note_recover(g, r);
+	else if (is(r, "kind", "traffic") && is(r, "phase", "now"))
+		return note_look(g, r, e);
+	return 0;
 }
 
 static int note(struct reading *g, const char *line, struct error *e)
 {
 	json_t *r = matters(line) ? json_loads(line, 0, NULL) : NULL;
-	int rc = 0;
+	size_t n = many_is_record(r) ? many_count(r) : 0;
+	int rc = r && !n ? note_record(g, r, e) : 0;
 
-	if (is(r, "kind", "step"))
-		rc = note_step(g, r, e);
-	else if (is(r, "kind", "recover"))
-		note_recover(g, r);
-	else if (r)
-		rc = note_look(g, r, e);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		json_t *one = many_record(r, i);
+
+		rc = note_record(g, one, e);
+		json_decref(one);
+	}
 	json_decref(r);
 	return rc;
 }

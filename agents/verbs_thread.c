@@ -124,7 +124,7 @@ static void never_began(struct verbs_thread *t, struct verbs_call *call, uint64_
 	if (req)
 		request_fail_with(req, -ETIMEDOUT, json_pack("{s:b}", "blocked", 1),
 				  "%s of %s was not made: %s of %s has not returned", call->verb, call->obj->name,
-				  ahead ? ahead->verb : "another call", ahead ? ahead->obj->name : "another object");
+				  ahead ? ahead->verb : "another call", ahead ? verbs_call_at(ahead)->name : "another object");
 	finish(t, call);
 }
 
@@ -151,12 +151,25 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *user)
 	}
 	call->late = true;
 	call->req = NULL;
-	agent_record(t->agent, now_ns(), "blocked", call->obj->name, call->obj->life,
-		     json_pack("{s:s, s:I}", "verb", call->verb, "waited_ns", (json_int_t)waited_ns));
+	if (call->overdue)
+		call->overdue(t->agent, call, waited_ns);
+	else
+		verbs_overdue(t->agent, call->verb, call->obj, req, waited_ns);
+	return 0;
+}
+
+void verbs_overdue(struct agent *a, const char *verb, const struct object *obj, struct request *req, uint64_t waited_ns)
+{
+	agent_record(a, now_ns(), "blocked", obj->name, obj->life,
+		     json_pack("{s:s, s:I}", "verb", verb, "waited_ns", (json_int_t)waited_ns));
 	if (req)
 		request_fail_with(req, -ETIMEDOUT, json_pack("{s:b}", "blocked", 1), "%s of %s has not returned after %llu ms",
-				  call->verb, call->obj->name, (unsigned long long)(waited_ns / NSEC_PER_MSEC));
-	return 0;
+				  verb, obj->name, (unsigned long long)(waited_ns / NSEC_PER_MSEC));
+}
+
+const struct object *verbs_call_at(const struct verbs_call *call)
+{
+	return call->at ? call->at(call) : call->obj;
 }
 
 void verbs_submit(struct agent *a, struct verbs_call *call, uint64_t deadline_ns)

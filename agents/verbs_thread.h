@@ -27,6 +27,12 @@ struct verbs_call {
 	void (*run)(struct verbs_call *call); /* on the thread: touches only what finish() will free or what is busy */
 	void (*finish)(struct agent *a, struct verbs_call *call); /* on the loop */
 
+	/* Of a call that is several in a row, both or none: what it is at; and what is done past its deadline, when it runs:
+	 * nothing further is begun, what has returned and what was not begun is answered, and verbs_overdue() tells of what hangs.
+	 */
+	struct object *(*at)(const struct verbs_call *call);
+	void (*overdue)(struct agent *a, struct verbs_call *call, uint64_t waited_ns);
+
 	int err; /* 0 or a positive errno, set by run() */
 	bool cancelled, late;
 	uint64_t started_ns, ended_ns; /* run() may narrow them down to the verb itself */
@@ -53,6 +59,10 @@ int verbs_thread_new(struct agent *a, struct verbs_thread **ret);
 void verbs_thread_free(struct verbs_thread *t);
 /* deadline_ns from now; 0 means AGENT_DEADLINE_NS. */
 void verbs_submit(struct agent *a, struct verbs_call *call, uint64_t deadline_ns);
+/* A call has not returned in time: the `blocked` record, and the answer to its request (NULL: nobody asked). */
+void verbs_overdue(struct agent *a, const char *verb, const struct object *obj, struct request *req, uint64_t waited_ns);
+/* What it is about at this moment. */
+const struct object *verbs_call_at(const struct verbs_call *call);
 /* The call that runs now, or NULL. */
 const struct verbs_call *verbs_running(const struct verbs_thread *t);
 

@@ -27,9 +27,9 @@ struct wire_port {
 	unsigned index;
 	char name[32];
 	struct wire_link *link;
-	struct wire_kept how;           /* its link is not used */
-	struct wire_link_counters told; /* at the last look; `lost` records have spoken of it */
-	struct wire_link_counters then; /* at then_ns: what the device had counted by then is due */
+	struct wire_kept how;             /* its link is not used */
+	struct wire_link_counters told;   /* at the last look; `lost` records have spoken of it */
+	struct wire_link_counters then;   /* at then_ns: what the device had counted by then is due */
 	uint64_t then_ns, before_then_ns; /* the latter: the time of the counters before those; what is missing went astray since */
 	uint64_t missing_in, missing_out; /* of what the device has counted or was given: told too */
 };

@@ -34,6 +34,7 @@
 #include "plan.h"
 #include "scenario.h"
 #include "units.h"
+#include "many.h"
 
 #define ANSWER_TIMEOUT_NS (120 * NSEC_PER_SEC)
 #define BOOT_BAR 1.5
@@ -191,7 +192,7 @@ static int time_in_verbs(const struct bench *b, double *ret_ms, struct error *e)
 	size_t i;
 
 	snprintf(path, sizeof path, "%s/%s/observations.jsonl", b->dir, plain.dir);
-	int rc = json_load_lines(path, &records, &torn, e);
+	int rc = many_load_records(path, &records, &torn, e);
 
 	json_array_foreach(records, i, r) {
 		src = json_str(r, "src");

@@ -12,6 +12,7 @@
 #include "log.h"
 #include "run.h"
 #include "verdict.h"
+#include "many.h"
 
 struct judge_args {
 	const char *dir;
@@ -69,7 +70,7 @@ static char *kernel_of(const json_t *run, const char *case_dir)
 	if (kernel && *kernel)
 		return strdup(kernel);
 	snprintf(path, sizeof(path), "%s/observations.jsonl", case_dir);
-	if (json_load_lines(path, &records, &torn, &e))
+	if (many_load_records(path, &records, &torn, &e))
 		return NULL;
 	json_array_foreach(records, i, r)
 		if (!found && json_str(r, "kernel"))

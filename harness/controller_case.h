@@ -328,6 +328,7 @@ struct op {
 	int rc;
 	char text[512]; /* why rc is negative */
 	void *user;
+	unsigned part, member; /* of the message: in which of its parts it is, and which of those folded there */
 	UT_hash_handle hh; /* in `made`, by the name of what it makes */
 };
 
@@ -340,7 +341,7 @@ struct ops {
 /* req is stolen. Returns the op so that the caller can look at its reply after ops_run(); NULL when out of memory (ops_run fails
  * then). */
 struct op *ops_add(struct ops *ops, const char *agent, json_t *req);
-/* One message to each agent, then waits for all, for timeout_ns (0: CTL_REQUEST_NS) and CTL_REQUEST_EACH_NS more for each request
+/* One message to each agent, those that ask for the same one after the other folded (many.h), then waits for all, for timeout_ns (0: CTL_REQUEST_NS) and CTL_REQUEST_EACH_NS more for each request
  * beyond an agent's first. What the replies say about objects is applied. 0 or the rc of the first op that
  * failed. */
 int ops_run(struct case_run *r, struct ops *ops, uint64_t timeout_ns, struct error *e);

@@ -431,10 +431,11 @@ static int add_moves(struct case_run *r, struct ops *ops, const struct ends *end
 		if (rc)
 			return rc;
 		add_move(r, ops, qp, to, by);
-		/* With `upto: INIT` the file may still post receives of its own before these. */
-		if (strcmp(to, "INIT") == 0 && rank_of(qp->wanted) >= 2)
-			link_receives(r, ops, qp, by);
 	}
+	/* With `upto: INIT` the file may still post receives of its own before these. */
+	for (size_t i = 0; strcmp(to, "INIT") == 0 && i < ends->n; i++)
+		if (rank_of(ends->qp[i]->wanted) >= 2 && may_move(r, ends->qp[i], to, ops->stops))
+			link_receives(r, ops, ends->qp[i], by);
 	return 0;
 }
 

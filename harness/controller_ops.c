@@ -9,6 +9,7 @@
 #include <utlist.h>
 
 #include "json.h"
+#include "many.h"
 #include "proc.h"
 #include "units.h"
 
@@ -19,6 +20,7 @@ struct bundle {
 	char name[CTL_NAME_MAX];
 	struct request *q;
 	size_t n;
+	unsigned parts; /* of the message */
 	int rc;
 	bool collected;
 };
@@ -88,25 +90,66 @@ static int bundles_make(struct case_run *r, const struct ops *ops, struct bundle
 	return 0;
 }
 
+/* The next one for the same agent. */
+static struct op *next_for(struct op *op, const char *agent)
+{
+	while (op && strcmp(op->agent, agent) != 0)
+		op = op->next;
+	return op;
+}
+
+/* Of those from here on that ask for the same, one after the other: the requests, in a new array. */
+static json_t *alike(struct op *op)
+{
+	const char *what = json_str(op->req, "op");
+	json_t *reqs = json_array();
+
+	for (struct op *o = op; o; o = next_for(o->next, op->agent)) {
+		const char *other = json_str(o->req, "op");
+
+		if (!what || !other || strcmp(what, other) != 0)
+			break;
+		json_array_append(reqs, o->req);
+	}
+	return reqs;
+}
+
+/* A part of the message from this request on, as many as can be folded; *ret_next: the one after it. */
+static json_t *make_part(struct op *op, bool stops, unsigned part, struct op **ret_next)
+{
+	json_t *reqs = alike(op), *fold = json_array_size(reqs) >= MANY_MIN ? many_fold(reqs) : NULL;
+	size_t n = fold ? json_array_size(reqs) : 1;
+	json_t *what = json_incref(json_object_get(op->req, "op")), *made = fold ? fold : json_incref(op->req);
+
+	for (size_t i = 0; i < n; i++, op = next_for(op->next, op->agent)) {
+		op->part = part;
+		op->member = (unsigned)i;
+	}
+	*ret_next = op;
+	if (fold) {
+		json_object_del(json_object_get(fold, "all"), "op");
+		json_object_set_new(fold, "op", json_string("many"));
+		json_object_set(fold, "of", what);
+		json_object_set_new(fold, "stops", json_boolean(stops));
+	}
+	json_decref(what);
+	json_decref(reqs);
+	return made;
+}
+
 static int bundle_send(struct bundle *b, const struct ops *ops)
 {
-	json_t *msg = NULL, *list = NULL;
-	struct op *op;
+	struct op *op = next_for(ops->head, b->name);
+	json_t *list, *msg;
 
 	if (agent_unreachable(b->agent))
 		return -EHOSTDOWN;
-	if (b->n > 1) {
-		list = json_array();
-		msg = json_pack("{s:s,s:b,s:o}", "op", "batch", "stops", ops->stops, "ops", list);
-	}
-	for (op = ops->head; op; op = op->next) {
-		if (strcmp(op->agent, b->name) != 0)
-			continue;
-		if (b->n > 1)
-			json_array_append(list, op->req);
-		else
-			msg = json_incref(op->req);
-	}
+	list = json_array();
+	while (op)
+		json_array_append_new(list, make_part(op, ops->stops, b->parts++, &op));
+	msg = b->parts > 1 ? json_pack("{s:s,s:b,s:O}", "op", "batch", "stops", ops->stops, "ops", list)
+			   : json_incref(json_array_get(list, 0));
+	json_decref(list);
 	return agent_send(b->agent, msg, &b->q);
 }
 
@@ -156,32 +199,57 @@ static void note_leaving(struct case_run *r, const struct op *op)
 		o->leaving = true;
 }
 
+/* What an agent answered to one of the requests. New reference, NULL when the answer is too short. */
+static json_t *reply_to(const struct bundle *b, const struct op *op)
+{
+	json_t *reply = b->q->reply;
+	size_t n;
+
+	if (b->parts > 1)
+		reply = json_array_get(json_object_get(reply, "replies"), op->part);
+	if (json_int(reply, "rc", 0) < 0) /* all of it was refused */
+		return json_incref(reply);
+	n = many_count(reply);
+	if (n)
+		return op->member < n ? many_member(reply, op->member) : NULL;
+	/* Those that could not be folded again. */
+	if (op->member || json_object_get(reply, "replies"))
+		reply = json_array_get(json_object_get(reply, "replies"), op->member);
+	return json_incref(reply);
+}
+
+static void op_collect(struct case_run *r, const struct bundle *b, struct op *op)
+{
+	json_t *reply;
+
+	if (!b->q) {
+		op_fail(op, b->rc, b->rc == -EHOSTDOWN ? agent_unreachable(b->agent) : NULL);
+		return;
+	}
+	if (!b->q->done) {
+		op_fail(op, -ETIMEDOUT, "no answer in time");
+		return;
+	}
+	if (!b->q->reply) {
+		op_fail(op, b->q->rc, "the agent died");
+		return;
+	}
+	reply = reply_to(b, op);
+	if (reply)
+		op_take(r, op, reply);
+	else
+		op_fail(op, -EPROTO, "the answer to a batch is too short");
+	json_decref(reply);
+}
+
 static void bundle_collect(struct case_run *r, struct bundle *b, struct ops *ops, uint64_t waited_ns)
 {
-	const json_t *replies = b->q && b->q->reply ? json_object_get(b->q->reply, "replies") : NULL;
-	bool silent = b->q && !b->q->done;
-	size_t i = 0;
-	struct op *op;
-
-	if (silent)
+	if (b->q && !b->q->done)
 		case_record(r, "controller",
 			    json_pack("{s:s,s:s,s:o,s:I}", "kind", "blocked", "verb", "agent request", "text",
 				      json_sprintf("agent %s did not answer", b->name), "waited_ns", (json_int_t)waited_ns));
-	for (op = ops->head; op; op = op->next) {
-		if (strcmp(op->agent, b->name) != 0)
-			continue;
-		if (!b->q)
-			op_fail(op, b->rc, b->rc == -EHOSTDOWN ? agent_unreachable(b->agent) : NULL);
-		else if (silent)
-			op_fail(op, -ETIMEDOUT, "no answer in time");
-		else if (!b->q->reply)
-			op_fail(op, b->q->rc, "the agent died");
-		else if (b->n == 1)
-			op_take(r, op, b->q->reply);
-		else if (i < json_array_size(replies))
-			op_take(r, op, json_array_get(replies, i++));
-		else
-			op_fail(op, -EPROTO, "the answer to a batch is too short");
+	for (struct op *op = next_for(ops->head, b->name); op; op = next_for(op->next, b->name)) {
+		op_collect(r, b, op);
 		note_leaving(r, op);
 	}
 }

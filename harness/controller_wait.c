@@ -11,6 +11,7 @@
 #include "json.h"
 #include "log.h"
 #include "loop.h"
+#include "many.h"
 #include "names.h"
 #include "units.h"
 
@@ -122,11 +123,47 @@ static void write_line(struct case_run *r, const char *src, const char *clk, jso
 		recorder_write(r->rec, src, clk, rec);
 }
 
+static void take_in(struct case_run *r, const json_t *rec)
+{
+	follow(r, rec);
+	posts_note(r, rec);
+	model_feed(r->model, rec);
+	if (is_news(rec))
+		r->news++;
+}
+
+static void write_down(struct case_run *r, const char *src, const char *clk, json_t *rec, const json_t *text);
+
+/* The bystander's are looked at one by one, and most are not kept. */
+static void write_down_many(struct case_run *r, const char *src, const char *clk, json_t *rec, const json_t *text)
+{
+	bool kept = !plan_is_bystander(src);
+	size_t n = many_count(rec);
+
+	if (!n)
+		case_lost(r, 1, "%s: a record of many whose columns are not as long as it says", src);
+	else if (kept)
+		write_line(r, src, clk, rec, text);
+	for (size_t i = 0; i < n; i++) {
+		json_t *one = many_record(rec, i);
+
+		if (kept)
+			take_in(r, one);
+		else
+			write_down(r, src, clk, one, NULL);
+		json_decref(one);
+	}
+}
+
 static void write_down(struct case_run *r, const char *src, const char *clk, json_t *rec, const json_t *text)
 {
 	const char *kind = json_str(rec, "kind"), *phase = json_str(rec, "phase");
 	bool tells;
 
+	if (many_is_record(rec)) {
+		write_down_many(r, src, clk, rec, text);
+		return;
+	}
 	if (bystander_record(src, rec, &tells)) {
 		follow(r, rec);
 		r->bystander.ended |= kind && phase && strcmp(kind, "traffic") == 0 && strcmp(phase, "end") == 0;
@@ -137,11 +174,7 @@ static void write_down(struct case_run *r, const char *src, const char *clk, jso
 		return;
 	}
 	write_line(r, src, clk, rec, text);
-	follow(r, rec);
-	posts_note(r, rec);
-	model_feed(r->model, rec);
-	if (is_news(rec))
-		r->news++;
+	take_in(r, rec);
 }
 
 static void note_death(struct case_run *r, const char *agent, const char *why)

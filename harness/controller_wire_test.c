@@ -13,6 +13,7 @@
 #include "json.h"
 #include "test.h"
 #include "units.h"
+#include "many.h"
 
 #define MODE "QD_FAKE_WIRE"
 #define FOLDER "QD_FAKE_FOLDER"
@@ -149,7 +150,7 @@ static json_t *rig_done(struct rig *g)
 	sd_event_unref(g->c.loop);
 	unsetenv(MODE);
 	snprintf(path, sizeof path, "%s/observations.jsonl", dir);
-	CU_ASSERT_EQUAL(json_load_lines(path, &records, &(bool){ false }, NULL), 0);
+	CU_ASSERT_EQUAL(many_load_records(path, &records, &(bool){ false }, NULL), 0);
 	unlink(path);
 	return records;
 }
@@ -347,7 +348,7 @@ static void its_planned_end_is_no_end_of_the_case(void)
 	json_decref(records);
 	snprintf(path, sizeof path, "%s/asked", dir);
 	records = NULL;
-	CU_ASSERT_EQUAL(json_load_lines(path, &records, &(bool){ false }, NULL), 0);
+	CU_ASSERT_EQUAL(many_load_records(path, &records, &(bool){ false }, NULL), 0);
 	CU_ASSERT_EQUAL(count(records, "*", "*", "\"op\":\"connect\""), 3);
 	/* The other one knows all of them before it carries a packet. */
 	CU_ASSERT_EQUAL(count(records, "batch", "*", "\"psn\":200"), 1);

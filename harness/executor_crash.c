@@ -13,6 +13,7 @@
 
 #include "guest.h"
 #include "json.h"
+#include "many.h"
 
 #define TAIL_LINES 40
 #define LEVEL_CRITICAL 2
@@ -114,7 +115,7 @@ int executor_crash_record(const char *case_dir, const char *console, int boot, c
 		return error_set(e, -errno, "%s: %s", path, strerror(errno));
 	rc = cut_torn(fd);
 	if (rc == 0)
-		rc = json_load_lines(path, &records, &torn, e);
+		rc = many_load_records(path, &records, &torn, e);
 	if (rc < 0)
 		goto close_fd;
 	last = json_array_get(records, json_array_size(records) ? json_array_size(records) - 1 : 0);

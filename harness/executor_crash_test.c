@@ -8,6 +8,7 @@
 
 #include "json.h"
 #include "test.h"
+#include "many.h"
 
 static char dir[] = "/tmp/qd-crash-XXXXXX";
 
@@ -36,7 +37,7 @@ static json_t *record(const char *observations, const char *console_text)
 	int rc = executor_crash_record(dir, console, 3, "guest", "its kernel stopped", &e);
 
 	ROW_ASSERT(rc == 0, "%s", e.text);
-	CU_ASSERT_EQUAL_FATAL(json_load_lines(path, &records, &torn, &e), 0);
+	CU_ASSERT_EQUAL_FATAL(many_load_records(path, &records, &torn, &e), 0);
 	CU_ASSERT_FALSE(torn);
 	unlink(path);
 	unlink(console);

@@ -10,6 +10,7 @@
 
 #include "file_line.h"
 #include "json.h"
+#include "many.h"
 #include "units.h"
 
 #define KEPT_MAX (64u << 10)
@@ -88,10 +89,20 @@ static int write_all(int fd, const char *buf, size_t len)
 	return 0;
 }
 
+/* A record of many takes a number for each. */
+static uint64_t records_in(const json_t *rec)
+{
+	size_t n = many_is_record(rec) ? many_count(rec) : 1;
+
+	return n ? n : 1;
+}
+
+/* Its number is the next one, and that of the last of many is the newest. */
 static void complete(struct recorder *r, const char *src, const char *clk, json_t *rec)
 {
 	json_object_set_new(rec, "v", json_integer(1));
-	json_object_set_new(rec, "n", json_integer((json_int_t)r->n));
+	json_object_set_new(rec, "n", json_integer((json_int_t)r->n + 1));
+	r->n += records_in(rec);
 	if (!json_object_get(rec, "t"))
 		json_object_set_new(rec, "t", json_integer((json_int_t)now_ns()));
 	json_object_set_new(rec, "clk", json_string(clk ? clk : r->clk));
@@ -156,7 +167,6 @@ int recorder_write(struct recorder *r, const char *src, const char *clk, json_t 
 
 	if (r->error)
 		return r->error;
-	r->n++;
 	complete(r, src, clk, rec);
 	line = json_dumps(rec, JSON_COMPACT);
 	return line ? put_line(r, line, strlen(line)) : (r->error = -EILSEQ);
@@ -180,10 +190,10 @@ int recorder_write_text(struct recorder *r, const char *src, const char *clk, js
 
 	if (r->error || len < 3 || text[0] != '{' || text[len - 1] != '}' || !can_be_continued(rec))
 		return recorder_write(r, src, clk, rec);
-	r->n++;
 	more = json_pack("{s:I}", "t", (json_int_t)0);
 	complete(r, src, clk, more);
 	json_object_del(more, "t");
+	r->n += records_in(rec) - 1;
 	json_object_update(rec, more);
 	end = json_dumps(more, JSON_COMPACT);
 	json_decref(more);

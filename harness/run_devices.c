@@ -5,6 +5,7 @@
 #include "json.h"
 #include "plan.h"
 #include "run.h"
+#include "many.h"
 
 #define ENDS 2
 #define LOOKS_MAX 8 /* cases that are looked at before it is left */
@@ -33,7 +34,7 @@ void run_devices(json_t *run, const char *case_dir, unsigned *looks)
 		return;
 	snprintf(path, sizeof(path), "%s/observations.jsonl", case_dir);
 	++*looks;
-	if (json_load_lines(path, &records, &torn, &e))
+	if (many_load_records(path, &records, &torn, &e))
 		return;
 	json_array_foreach(records, i, record) {
 		const json_t *ret = description(record);

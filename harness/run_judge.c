@@ -11,6 +11,7 @@
 #include "json.h"
 #include "log.h"
 #include "profile.h"
+#include "many.h"
 
 static int load_profile(const char *case_dir, const char *kernel, struct profile *ret, struct error *e)
 {
@@ -39,7 +40,7 @@ static int load_records(const char *case_dir, json_t **ret, bool *ret_torn, stru
 		*ret_torn = false;
 		return 0;
 	}
-	return json_load_lines(path, ret, ret_torn, e);
+	return many_load_records(path, ret, ret_torn, e);
 }
 
 int run_judge(const char *case_dir, const char *kernel, bool strict, json_t **ret_verdict, struct error *e)

@@ -34,6 +34,7 @@
 #include "scenario.h"
 #include "units.h"
 #include "verdict.h"
+#include "many.h"
 
 #define BLOCKS 3
 #define ROUNDS 50
@@ -484,7 +485,7 @@ static int prepare(struct error *e)
 	memset(it.from, 0x5a, sizeof it.from);
 	int rc = json_load(GOLDEN "/plan.json", &it.plan, e);
 
-	return rc ? rc : json_load_lines(GOLDEN "/observations.jsonl", &it.records, &torn, e);
+	return rc ? rc : many_load_records(GOLDEN "/observations.jsonl", &it.records, &torn, e);
 }
 
 int main(int argc, char **argv)

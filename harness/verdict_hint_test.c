@@ -5,6 +5,7 @@
  */
 #include "verdict_rig.h"
 
+#include "many.h"
 #include "plan.h"
 
 #define MISTAKES "harness/testdata/mistakes/"
@@ -52,7 +53,7 @@ static void load(const char *name, struct profile *profile, json_t **ret_plan, j
 	snprintf(path, sizeof(path), MISTAKES "%s/plan.json", name);
 	MUST(json_load(path, ret_plan, &e) == 0);
 	snprintf(path, sizeof(path), MISTAKES "%s/observations.jsonl", name);
-	MUST(json_load_lines(path, ret_records, &torn, &e) == 0);
+	MUST(many_load_records(path, ret_records, &torn, &e) == 0);
 	MUST(profile_load("scenarios/profiles/rxe.yaml", KERNEL, profile, &d, &e) == 0);
 	diag_release(&d);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../harness/json.h"
+#include "../harness/many.h"
 
 /* A run that was killed leaves cases without a verdict; a report has to name them all the same. */
 static json_t *missing_verdict(const char *id)
@@ -121,7 +122,7 @@ int report_records(const struct report_run *run, const json_t *entry, json_t **r
 		*ret = json_array();
 		return 0;
 	}
-	return json_load_lines(path, ret, ret_torn, e);
+	return many_load_records(path, ret, ret_torn, e);
 }
 
 char *report_case_file(const struct report_run *run, const json_t *entry, const char *name)
