@@ -303,7 +303,10 @@ struct object {
 	struct object *keyed;  /* the first MR of its own; of an MR: the next one */
 	struct post *posts;    /* of it, newest first */
 	unsigned number;       /* in the plan */
-	unsigned marked;       /* see ends_add() */
+	unsigned alike;        /* many_classes(); 0: like no other */
+	uint32_t seen_psn;     /* the next one of its send queue when it was last asked; valid when has_seen_psn */
+	bool has_seen_psn;
+	unsigned marked; /* see ends_add() */
 	UT_hash_handle hh;
 };
 
@@ -329,6 +332,10 @@ struct op {
 	char text[512]; /* why rc is negative */
 	void *user;
 	unsigned part, member; /* of the message: in which of its parts it is, and which of those folded there */
+	const char *of;        /* it is one for many objects (controller_many.c): what is asked of each; NULL: of one */
+	unsigned alike;
+	struct object **obj; /* n_obj of them */
+	size_t n_obj, room;
 	UT_hash_handle hh; /* in `made`, by the name of what it makes */
 };
 
@@ -341,9 +348,9 @@ struct ops {
 /* req is stolen. Returns the op so that the caller can look at its reply after ops_run(); NULL when out of memory (ops_run fails
  * then). */
 struct op *ops_add(struct ops *ops, const char *agent, json_t *req);
-/* One message to each agent, those that ask for the same one after the other folded (many.h), then waits for all, for timeout_ns (0: CTL_REQUEST_NS) and CTL_REQUEST_EACH_NS more for each request
- * beyond an agent's first. What the replies say about objects is applied. 0 or the rc of the first op that
- * failed. */
+/* One message to each agent, those that ask for the same one after the other folded (many.h), then waits for all, for timeout_ns
+ * (0: CTL_REQUEST_NS) and CTL_REQUEST_EACH_NS more for each request beyond an agent's first. What the replies say about objects is
+ * applied. 0 or the rc of the first op that failed. */
 int ops_run(struct case_run *r, struct ops *ops, uint64_t timeout_ns, struct error *e);
 /* The same; watch is called whenever an agent has answered, so that it can act while others have not. */
 int ops_run_watched(struct case_run *r, struct ops *ops, uint64_t timeout_ns,
@@ -351,15 +358,39 @@ int ops_run_watched(struct case_run *r, struct ops *ops, uint64_t timeout_ns,
 void ops_free(struct ops *ops);
 /* One request. ret_reply may be NULL. */
 int ask(struct case_run *r, const char *agent, json_t *req, uint64_t timeout_ns, json_t **ret_reply, struct error *e);
+/* What a move did: `to` as asked, `now` as it is (a row of names_state; NULL: not known). */
+void effect_moved(struct case_run *r, struct object *qp, const char *to, const char *now, unsigned life);
 /* Applies what a successful request did to the table of objects (controller_effect.c). */
 void effect_apply(struct case_run *r, const char *agent, const json_t *req, const json_t *reply);
-
-/* ---- connections (controller_link.c, controller_handover.c) ---- */
 
 struct ends {
 	struct object **qp;
 	size_t n;
 };
+
+/* ---- one request for many (controller_many.c) ---- */
+
+#define CTL_CROWD_MIN 32 /* fewer ends are asked one by one */
+
+/* These ends are many, and no fault changes what any of them is asked for or told. */
+bool many_may(struct case_run *r, const struct ends *ends);
+/* Gives QPs of an agent whose requests differ in nothing but what they are told the same number (object.alike). */
+void many_classes(struct case_run *r);
+/* The request that this one may join as a member: the newest of its agent, of the same kind and class (0: all are). NULL: none. */
+struct op *many_find(struct ops *ops, const struct object *o, const char *of, unsigned alike);
+/* A new one without members. all, what is asked of each of them, is stolen. */
+struct op *many_begin(struct ops *ops, const struct object *o, const char *of, unsigned alike, json_t *all);
+/* One more member: its name stands in that column. value is borrowed, and NULL where it has none. */
+void many_join(struct op *op, struct object *o, const char *key);
+void many_column(struct op *op, const char *path, json_t *value);
+/* Adds a move that needs nothing but its name; many: as a member of one for all of its agent. */
+void many_move(struct ops *ops, struct object *qp, const char *to, const char *by, bool many);
+/* Before it is sent. */
+void many_complete(struct op *op, bool stops);
+/* What a reply says of an op for many: its rc and text, and the effect on the objects. */
+void many_take(struct case_run *r, struct op *op);
+
+/* ---- connections (controller_link.c, controller_handover.c) ---- */
 
 /* Both ends of each pair named. -ENOENT with a sentence for one that is not there. */
 int ends_of_pairs(struct case_run *r, const json_t *pairs, struct ends *ret, struct error *e);

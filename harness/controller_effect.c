@@ -103,12 +103,13 @@ static void on_post(struct case_run *r, const char *agent, const json_t *req, co
 /* Packets of the old life may still be on their way: its PSNs stay far from the new one's. */
 static void new_psn(struct case_run *r, struct object *qp)
 {
-	uint32_t last = (uint32_t)json_int(qp->queried, "sq_psn", qp->sq_psn) & CTL_PSN_MASK;
+	uint32_t last = (qp->has_seen_psn ? qp->seen_psn : (uint32_t)json_int(qp->queried, "sq_psn", qp->sq_psn)) & CTL_PSN_MASK;
 
 	/* A device that answers something else than its next PSN gives no window. */
 	if (((last - qp->sq_psn) & CTL_PSN_MASK) > CTL_PSN_GAP)
 		last = qp->sq_psn;
 	qp->sq_psn = psn_away(qp->sq_psn, last, case_random(r->seed, qp->name, ++qp->psn_lives));
+	qp->has_seen_psn = false;
 }
 
 static void new_life(struct object *o)
@@ -150,24 +151,31 @@ static void on_destroy(struct case_run *r, const char *agent, const json_t *req,
 		new_life(o);
 }
 
+void effect_moved(struct case_run *r, struct object *qp, const char *to, const char *now, unsigned life)
+{
+	if (now)
+		qp->state = now;
+	qp->life = life;
+	if (to && strcmp(to, "RESET") == 0) {
+		new_psn(r, qp);
+		new_life(qp);
+	}
+}
+
 static void on_qp_modify(struct case_run *r, const char *agent, const json_t *req, const json_t *reply)
 {
 	struct object *o = ctl_object_find(r, json_str(req, "name"));
 	const json_t *queried = json_object_get(reply, "queried");
 	const char *to = json_str(req, "to"), *state = json_str(queried, "state");
+	const struct name *now;
 
 	(void)agent;
 	if (!o)
 		return;
 	if (!state)
 		state = json_str(reply, "new");
-	if (state && name_find(&names_state, state))
-		o->state = name_find(&names_state, state)->text;
-	o->life = (unsigned)json_int(reply, "life", o->life);
-	if (to && strcmp(to, "RESET") == 0) {
-		new_psn(r, o);
-		new_life(o);
-	}
+	now = name_find(&names_state, state ? state : "");
+	effect_moved(r, o, to, now ? now->text : NULL, (unsigned)json_int(reply, "life", o->life));
 	if (!queried)
 		return;
 	remember_answer(&o->queried, queried);

@@ -3,6 +3,7 @@
 #include "controller_case.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "controller_xrc.h"
@@ -309,6 +310,44 @@ static bool may_move(struct case_run *r, const struct object *qp, const char *to
 	return !hold || rank_of(to) <= rank_of(hold);
 }
 
+/* What differs between ends that are alike: what each is told, and where it begins to count. */
+static const struct {
+	const char *to, *attr, *told; /* told: its name there; NULL: its own */
+} own_attrs[] = {
+	{ "RTR", "dest_qpn", "qpn" },
+	{ "RTR", "rq_psn", "psn" },
+	{ "RTS", "sq_psn", NULL },
+};
+
+static void add_move_of_many(struct case_run *r, struct ops *ops, struct object *qp, const char *to, const char *by)
+{
+	struct op *op = many_find(ops, qp, "qp_modify", qp->alike);
+	char path[32];
+
+	if (!op || !json_has(json_object_get(op->req, "all"), "to", to)) {
+		json_t *set = link_attrs(r, qp, to);
+
+		for (size_t i = 0; i < sizeof own_attrs / sizeof own_attrs[0]; i++)
+			json_object_del(set, own_attrs[i].attr);
+		op = many_begin(ops, qp, "qp_modify", qp->alike,
+				json_pack("{s:s,s:o,s:s,s:b}", "to", to, "set", set, "by", by, "brief", 1));
+	}
+	many_join(op, qp, "name");
+	for (size_t i = 0; i < sizeof own_attrs / sizeof own_attrs[0]; i++) {
+		if (strcmp(own_attrs[i].to, to) != 0)
+			continue;
+		snprintf(path, sizeof path, "set.%s", own_attrs[i].attr);
+		if (own_attrs[i].told) {
+			many_column(op, path, json_object_get(qp->told, own_attrs[i].told));
+		} else {
+			json_t *own = json_integer(qp->sq_psn);
+
+			many_column(op, path, own);
+			json_decref(own);
+		}
+	}
+}
+
 static void add_move(struct case_run *r, struct ops *ops, struct object *qp, const char *to, const char *by)
 {
 	json_t *set = link_attrs(r, qp, to);
@@ -378,7 +417,26 @@ static void fill_srq(struct case_run *r, struct ops *ops, struct object *srq, co
 		ops_add(ops, srq->agent, srq_receive_request(r, srq, depth, by));
 }
 
-void link_receives(struct case_run *r, struct ops *ops, struct object *qp, const char *by)
+static void receives_of_many(struct case_run *r, struct ops *ops, struct object *qp, int64_t count, const char *by)
+{
+	struct op *op = many_find(ops, qp, "post_recv", qp->alike);
+	const struct object *mr = receive_mr(qp);
+
+	if (!op) {
+		json_t *all = receive_request(r, qp, count, by);
+
+		json_object_set_new(all, "depth", json_integer(count));
+		json_object_del(all, "op");
+		json_object_del(all, "qp");
+		json_object_del(all, "mr");
+		op = many_begin(ops, qp, "post_recv", qp->alike, all);
+	}
+	many_join(op, qp, "qp");
+	if (mr)
+		many_column(op, "mr", json_object_get(mr->plan, "name"));
+}
+
+static void receives_of(struct case_run *r, struct ops *ops, struct object *qp, const char *by, bool many)
 {
 	int64_t count = 0, depth;
 
@@ -393,14 +451,23 @@ void link_receives(struct case_run *r, struct ops *ops, struct object *qp, const
 	count -= qp->receives_own;
 	if (count <= 0)
 		return;
-	if (faults_hold_receives(r, qp->name))
+	if (faults_hold_receives(r, qp->name)) {
 		note_kept_back(r, qp, (unsigned)count, by);
-	else {
-		json_t *req = receive_request(r, qp, count, by);
-
-		json_object_set_new(req, "depth", json_integer(depth));
-		ops_add(ops, qp->agent, req);
+		return;
 	}
+	if (many && qp->alike && !qp->receives_own && !json_object_size(qp->override_attr)) {
+		receives_of_many(r, ops, qp, count, by);
+		return;
+	}
+	json_t *req = receive_request(r, qp, count, by);
+
+	json_object_set_new(req, "depth", json_integer(depth));
+	ops_add(ops, qp->agent, req);
+}
+
+void link_receives(struct case_run *r, struct ops *ops, struct object *qp, const char *by)
+{
+	receives_of(r, ops, qp, by, false);
 }
 
 int link_release_receives(struct case_run *r, struct object *q, struct error *e)
@@ -420,6 +487,8 @@ int link_release_receives(struct case_run *r, struct object *q, struct error *e)
 /* ops.stops: in a hurry. */
 static int add_moves(struct case_run *r, struct ops *ops, const struct ends *ends, const char *to, const char *by, struct error *e)
 {
+	bool many = many_may(r, ends);
+
 	for (size_t i = 0; i < ends->n; i++) {
 		struct object *qp = ends->qp[i];
 		int rc = 0;
@@ -430,12 +499,15 @@ static int add_moves(struct case_run *r, struct ops *ops, const struct ends *end
 			rc = handover_tell(r, qp, false, e);
 		if (rc)
 			return rc;
-		add_move(r, ops, qp, to, by);
+		if (many && qp->alike && !json_object_size(qp->override_attr))
+			add_move_of_many(r, ops, qp, to, by);
+		else
+			add_move(r, ops, qp, to, by);
 	}
 	/* With `upto: INIT` the file may still post receives of its own before these. */
 	for (size_t i = 0; strcmp(to, "INIT") == 0 && i < ends->n; i++)
 		if (rank_of(ends->qp[i]->wanted) >= 2 && may_move(r, ends->qp[i], to, ops->stops))
-			link_receives(r, ops, ends->qp[i], by);
+			receives_of(r, ops, ends->qp[i], by, many);
 	return 0;
 }
 

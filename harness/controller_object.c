@@ -87,6 +87,8 @@ int ctl_objects_init(struct case_run *r, struct error *e)
 	for (o = rc ? NULL : r->objects; o; o = o->hh.next)
 		if (o->type == OBJECT_MR || o->type == OBJECT_MW)
 			add_keyed(r, o);
+	if (!rc)
+		many_classes(r);
 	return rc;
 }
 

@@ -55,6 +55,7 @@ void ops_free(struct ops *ops)
 		DL_DELETE(ops->head, op);
 		json_decref(op->req);
 		json_decref(op->reply);
+		free(op->obj);
 		free(op);
 	}
 }
@@ -85,7 +86,7 @@ static int bundles_make(struct case_run *r, const struct ops *ops, struct bundle
 			snprintf(b->name, sizeof b->name, "%s", op->agent);
 			b->agent = agent_find(r, op->agent);
 		}
-		b->n++;
+		b->n += op->of ? op->n_obj : 1;
 	}
 	return 0;
 }
@@ -107,7 +108,7 @@ static json_t *alike(struct op *op)
 	for (struct op *o = op; o; o = next_for(o->next, op->agent)) {
 		const char *other = json_str(o->req, "op");
 
-		if (!what || !other || strcmp(what, other) != 0)
+		if (op->of || o->of || !what || !other || strcmp(what, other) != 0)
 			break;
 		json_array_append(reqs, o->req);
 	}
@@ -121,6 +122,8 @@ static json_t *make_part(struct op *op, bool stops, unsigned part, struct op **r
 	size_t n = fold ? json_array_size(reqs) : 1;
 	json_t *what = json_incref(json_object_get(op->req, "op")), *made = fold ? fold : json_incref(op->req);
 
+	if (op->of)
+		many_complete(op, stops);
 	for (size_t i = 0; i < n; i++, op = next_for(op->next, op->agent)) {
 		op->part = part;
 		op->member = (unsigned)i;
@@ -179,6 +182,10 @@ static void op_take(struct case_run *r, struct op *op, json_t *reply)
 {
 	op->reply = json_incref(reply);
 	op->rc = (int)json_int(reply, "rc", 0);
+	if (op->of && op->rc == 0) {
+		many_take(r, op);
+		return;
+	}
 	if (op->rc < 0) {
 		const char *name = json_str(op->req, "name");
 
@@ -207,7 +214,7 @@ static json_t *reply_to(const struct bundle *b, const struct op *op)
 
 	if (b->parts > 1)
 		reply = json_array_get(json_object_get(reply, "replies"), op->part);
-	if (json_int(reply, "rc", 0) < 0) /* all of it was refused */
+	if (op->of || json_int(reply, "rc", 0) < 0) /* for all of them */
 		return json_incref(reply);
 	n = many_count(reply);
 	if (n)

@@ -203,6 +203,21 @@ json_t *many_member(const json_t *fold, size_t i)
 	return member;
 }
 
+json_t *many_field(const json_t *fold, size_t i, const char *path)
+{
+	const json_t *column = json_object_get(json_object_get(fold, "each"), path);
+	const char *dot = strchr(path, '.');
+	json_t *value = column ? json_array_get(column, i) : json_object_get(json_object_get(fold, "all"), path);
+	char parent[PATH_BYTES];
+
+	if (column)
+		return json_is_null(value) ? NULL : value;
+	if (value || !dot)
+		return value;
+	snprintf(parent, sizeof parent, "%.*s", (int)(dot - path), path);
+	return json_object_get(json_object_get(json_object_get(fold, "all"), parent), dot + 1);
+}
+
 /* ---- records ---- */
 
 bool many_is_record(const json_t *record)

@@ -27,6 +27,9 @@ size_t many_count(const json_t *fold);
 /* One of them, i < many_count(). New reference; what it shares with the others is shared, and not to be changed. */
 json_t *many_member(const json_t *fold, size_t i);
 
+/* A field of one of them. Borrowed; NULL where it does not have it. */
+json_t *many_field(const json_t *fold, size_t i, const char *path);
+
 /* A record of many, `kind` "many": what kind they are is `of`. */
 bool many_is_record(const json_t *record);
 /* One of its records, with what the recorder has given to all of them, and a number of its own. New reference. */

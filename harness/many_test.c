@@ -24,6 +24,26 @@ static json_t *read_json(const char *quoted)
 	return value;
 }
 
+static void has_the_same_fields(const json_t *fold, size_t k, json_t *member, size_t row)
+{
+	const char *key, *child;
+	json_t *value, *inner;
+	char path[64];
+
+	json_object_foreach(member, key, value) {
+		/* One that was taken apart is there in parts only. */
+		bool apart = json_is_object(value) && !json_equal(many_field(fold, k, key), value);
+
+		ROW_ASSERT(apart || json_equal(many_field(fold, k, key), value), "row %zu: %s of member %zu", row, key, k);
+		json_object_foreach(apart ? value : NULL, child, inner) {
+			snprintf(path, sizeof path, "%s.%s", key, child);
+			ROW_ASSERT(json_equal(many_field(fold, k, path), inner), "row %zu: %s of member %zu", row, path, k);
+		}
+	}
+	CU_ASSERT_PTR_NULL(many_field(fold, k, "none"));
+	CU_ASSERT_PTR_NULL(many_field(fold, k, "none.of.these"));
+}
+
 static void there_and_back(void)
 {
 	static const struct {
@@ -61,6 +81,7 @@ static void there_and_back(void)
 			json_t *back = many_member(fold, k);
 
 			ROW_ASSERT(json_equal(back, m), "row %zu: member %zu", i, k);
+			has_the_same_fields(fold, k, back, i);
 			json_decref(back);
 		}
 		ROW_ASSERT(json_equal(fold, want), "row %zu: unfolding changed the fold", i);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "many.h"
 #include "units.h"
 
 #define DRAIN_NS (2 * NSEC_PER_SEC)
@@ -34,10 +35,17 @@ const struct recover_path *recover_find(const char *name)
 
 void recover_phase(struct case_run *r, const json_t *step, const char *phase, unsigned attempt, const char *text)
 {
-	const json_t *pairs = json_object_get(step, "pairs"), *pair;
+	json_t *pairs = json_object_get(step, "pairs"), *pair;
 	const char *path = json_str(step, "path");
 	size_t i;
 
+	if (json_array_size(pairs) >= CTL_CROWD_MIN) {
+		case_record(r, "controller",
+			    json_pack("{s:s,s:s,s:I,s:{s:s,s:i,s:s,s:s*},s:{s:O}}", "kind", "many", "of", "recover", "count",
+				      (json_int_t)json_array_size(pairs), "all", "path", path ? path : "?", "attempt", (int)attempt,
+				      "phase", phase, "text", text && text[0] ? text : NULL, "each", "pair", pairs));
+		return;
+	}
 	json_array_foreach(pairs, i, pair) {
 		json_t *rec = json_pack("{s:s,s:O,s:s,s:i,s:s}", "kind", "recover", "pair", pair, "path", path ? path : "?",
 					"attempt", (int)attempt, "phase", phase);
@@ -48,18 +56,43 @@ void recover_phase(struct case_run *r, const json_t *step, const char *phase, un
 	}
 }
 
+static void add_drain(struct ops *ops, struct object *qp, bool many)
+{
+	struct op *op;
+
+	if (!many) {
+		ops_add(ops, qp->agent,
+			json_pack("{s:s,s:s,s:I}", "op", "drain", "qp", qp->name, "deadline_ns", (json_int_t)DRAIN_NS));
+		return;
+	}
+	op = many_find(ops, qp, "drain", 0);
+	if (!op)
+		op = many_begin(ops, qp, "drain", 0, json_pack("{s:I}", "deadline_ns", (json_int_t)DRAIN_NS));
+	many_join(op, qp, "qp");
+}
+
+static int64_t left_in_flight(const struct op *op)
+{
+	int64_t left = 0;
+
+	if (!op->of)
+		return json_int(op->reply, "in_flight", 0);
+	for (size_t i = 0; i < op->n_obj; i++)
+		left += json_integer_value(many_field(op->reply, i, "in_flight"));
+	return left;
+}
+
 static void to_err(struct case_run *r, const struct ends *ends)
 {
 	struct ops ops = { .head = NULL };
+	bool many = many_may(r, ends);
 
 	/* From RESET there is no way to ERR, and nothing outstanding either. */
 	for (size_t i = 0; i < ends->n; i++) {
-		const struct object *qp = ends->qp[i];
+		struct object *qp = ends->qp[i];
 
 		if (qp->exists && qp->state && strcmp(qp->state, "ERR") != 0 && strcmp(qp->state, "RESET") != 0)
-			ops_add(&ops, qp->agent,
-				json_pack("{s:s,s:s,s:s,s:s,s:b}", "op", "qp_modify", "name", qp->name, "to", "ERR", "by",
-					  "recover", "brief", 1));
+			many_move(&ops, qp, "ERR", "recover", many);
 	}
 	ops_run(r, &ops, 0, NULL);
 	ops_free(&ops);
@@ -76,12 +109,10 @@ int recover_drain(struct case_run *r, const struct ends *ends, struct error *e)
 	to_err(r, ends);
 	for (size_t i = 0; i < ends->n; i++)
 		if (ends->qp[i]->exists && ends->qp[i]->state && strcmp(ends->qp[i]->state, "RESET") != 0)
-			ops_add(&ops, ends->qp[i]->agent,
-				json_pack("{s:s,s:s,s:I}", "op", "drain", "qp", ends->qp[i]->name, "deadline_ns",
-					  (json_int_t)DRAIN_NS));
+			add_drain(&ops, ends->qp[i], many_may(r, ends));
 	rc = ops_run(r, &ops, DRAIN_NS + 2 * NSEC_PER_SEC, e);
 	for (struct op *op = ops.head; op; op = op->next)
-		left += op->reply ? json_int(op->reply, "in_flight", 0) : 0;
+		left += left_in_flight(op);
 	ops_free(&ops);
 	payload_unended(r, ends);
 	if (left)

@@ -14,9 +14,7 @@ static int to_reset(struct case_run *r, const struct ends *ends, struct error *e
 
 	for (size_t i = 0; i < ends->n; i++)
 		if (ends->qp[i]->exists)
-			ops_add(&ops, ends->qp[i]->agent,
-				json_pack("{s:s,s:s,s:s,s:s,s:b}", "op", "qp_modify", "name", ends->qp[i]->name, "to", "RESET",
-					  "by", "recover", "brief", 1));
+			many_move(&ops, ends->qp[i], "RESET", "recover", many_may(r, ends));
 	rc = ops_run(r, &ops, 0, e);
 	ops_free(&ops);
 	return rc;

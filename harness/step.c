@@ -86,9 +86,12 @@ static void give_deadlines(const json_t *step, struct ops *list)
 
 	if (within <= 0)
 		return;
-	for (op = list->head; op; op = op->next)
-		if (!json_object_get(op->req, "deadline_ns"))
-			json_object_set_new(op->req, "deadline_ns", json_integer(within / 2));
+	for (op = list->head; op; op = op->next) {
+		json_t *each = op->of ? json_object_get(op->req, "all") : op->req;
+
+		if (!json_object_get(each, "deadline_ns"))
+			json_object_set_new(each, "deadline_ns", json_integer(within / 2));
+	}
 }
 
 static void run_queued(struct case_run *r, const json_t *step, const struct step_ops *ops, struct step_result *res)

@@ -150,11 +150,25 @@ static json_t *cq_request(struct case_run *r, const struct object *cq, const jso
 	return json_pack("{s:s,s:s,s:I}", "op", "cq_resize", "name", cq->name, "depth", (json_int_t)depth);
 }
 
+/* A move to a state that no QP needs attributes for. */
+static bool is_bare(const json_t *step)
+{
+	static const char *const states[] = { "RESET", "SQD", "ERR" }, *const more[] = { "mask", "set", "add", "leave_out" };
+	bool bare = false;
+
+	for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
+		bare |= json_has(step, "to", states[i]);
+	for (size_t i = 0; i < sizeof more / sizeof more[0]; i++)
+		bare &= !json_object_get(step, more[i]);
+	return bare;
+}
+
 int step_modify_queue(struct case_run *r, const json_t *step, struct ops *ops, struct error *e)
 {
 	json_t *qps = json_array();
 	const json_t *name;
 	struct ends ends = { NULL, 0 };
+	bool many;
 	size_t i;
 	int rc;
 
@@ -171,8 +185,13 @@ int step_modify_queue(struct case_run *r, const json_t *step, struct ops *ops, s
 	payload_settle(r, 0);
 	rc = json_array_size(qps) ? ends_of_names(r, qps, &ends, e) : 0;
 	json_decref(qps);
-	for (i = 0; !rc && i < ends.n; i++)
-		rc = add_modify(r, ops, ends.qp[i], step, e);
+	many = !rc && is_bare(step) && many_may(r, &ends);
+	for (i = 0; !rc && i < ends.n; i++) {
+		if (many)
+			many_move(ops, ends.qp[i], json_str(step, "to"), "step", true);
+		else
+			rc = add_modify(r, ops, ends.qp[i], step, e);
+	}
 	ends_free(&ends);
 	return rc;
 }

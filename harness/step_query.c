@@ -19,17 +19,32 @@ static void state_unreachable(struct case_run *r, const struct object *qp, const
 			      "errno", EHOSTDOWN, "note", json_sprintf("unreachable: agent %s is %s", qp->agent, why)));
 }
 
+static void query_one(struct ops *ops, struct object *qp, const char *by, bool many)
+{
+	struct op *op;
+
+	if (!many) {
+		ops_add(ops, qp->agent, json_pack("{s:s,s:s,s:s,s:b}", "op", "qp_query", "name", qp->name, "by", by, "brief", 1));
+		return;
+	}
+	op = many_find(ops, qp, "qp_query", 0);
+	if (!op)
+		op = many_begin(ops, qp, "qp_query", 0, json_pack("{s:s,s:b}", "by", by, "brief", 1));
+	many_join(op, qp, "name");
+}
+
 void query_states_add(struct case_run *r, struct ops *ops, const struct ends *ends, const char *by)
 {
+	bool many = many_may(r, ends);
+
 	for (size_t i = 0; i < ends->n; i++) {
-		const struct object *qp = ends->qp[i];
+		struct object *qp = ends->qp[i];
 		const char *why = agent_unreachable(agent_find(r, qp->agent));
 
 		if (why)
 			state_unreachable(r, qp, why);
 		else if (qp->exists)
-			ops_add(ops, qp->agent,
-				json_pack("{s:s,s:s,s:s,s:b}", "op", "qp_query", "name", qp->name, "by", by, "brief", 1));
+			query_one(ops, qp, by, many);
 	}
 }
 

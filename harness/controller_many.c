@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* Hundreds of queue pairs that are asked for the same: the request is made once, with a column for what differs. */
+#include "controller_case.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json.h"
+#include "many.h"
+#include "names.h"
+
+bool many_may(struct case_run *r, const struct ends *ends)
+{
+	return ends->n >= CTL_CROWD_MIN && !faults_active(r);
+}
+
+/* ---- which are alike ---- */
+
+static const json_t *receives_in(const struct object *qp)
+{
+	for (const struct object *o = qp->keyed; o; o = o->keyed)
+		if (json_has(o->plan, "role", "rx"))
+			return json_object_get(o->plan, "bytes");
+	return NULL;
+}
+
+static bool same(const json_t *a, const json_t *b, const char *key)
+{
+	const json_t *x = json_object_get(a, key), *y = json_object_get(b, key);
+
+	return x == y || json_equal(x, y);
+}
+
+static bool attrs_are_equal(const json_t *a, const json_t *b)
+{
+	const char *key;
+	json_t *value;
+
+	if (json_object_size(a) != json_object_size(b))
+		return false;
+	json_object_foreach((json_t *)a, key, value)
+		if (strcmp(key, "sq_psn") != 0 && !json_equal(value, json_object_get(b, key)))
+			return false;
+	return true;
+}
+
+/* Nothing of it follows from what a device has answered. */
+static bool is_plain(const json_t *values)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)values, key, value)
+		if (json_is_object(value))
+			return false;
+	return true;
+}
+
+static const char *agent_of_peer(struct case_run *r, const struct object *qp)
+{
+	const struct object *peer = ctl_object_find(r, qp->peer);
+
+	return peer ? peer->agent : "";
+}
+
+static bool may_have_others(const struct object *qp)
+{
+	const json_t *attr = json_object_get(qp->plan, "attr"), *psn = json_object_get(attr, "rq_psn");
+	const char *type = json_str(qp->plan, "type");
+
+	return type && (strcmp(type, "RC") == 0 || strcmp(type, "UC") == 0) && !json_str(qp->plan, "srq") &&
+	       (!psn || json_is_null(psn)) && is_plain(attr) && is_plain(json_object_get(qp->plan, "cap"));
+}
+
+static bool are_alike(struct case_run *r, const struct object *a, const struct object *b)
+{
+	static const char *const keys[] = { "type", "cap", "msg_bytes", "head_bytes" };
+	const json_t *rx = receives_in(a), *other = receives_in(b);
+
+	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+		if (!same(a->plan, b->plan, keys[i]))
+			return false;
+	return attrs_are_equal(json_object_get(a->plan, "attr"), json_object_get(b->plan, "attr")) &&
+	       (rx == other || json_equal(rx, other)) && strcmp(agent_of_peer(r, a), agent_of_peer(r, b)) == 0;
+}
+
+void many_classes(struct case_run *r)
+{
+	unsigned classes = 0;
+
+	for (struct object *o = r->objects; o; o = o->hh.next) {
+		struct object *last = NULL;
+
+		if (o->type != OBJECT_QP || !may_have_others(o))
+			continue;
+		for (struct object *p = o->hh.prev; p && !last; p = p->hh.prev)
+			if (p->type == OBJECT_QP && strcmp(p->agent, o->agent) == 0)
+				last = p;
+		o->alike = last && last->alike && are_alike(r, last, o) ? last->alike : ++classes;
+	}
+}
+
+/* ---- the request ---- */
+
+struct op *many_find(struct ops *ops, const struct object *o, const char *of, unsigned alike)
+{
+	struct op *op = ops->head ? ops->head->prev : NULL;
+
+	while (op && strcmp(op->agent, o->agent) != 0)
+		op = op == ops->head ? NULL : op->prev;
+	return op && op->of && strcmp(op->of, of) == 0 && op->alike == alike ? op : NULL;
+}
+
+struct op *many_begin(struct ops *ops, const struct object *o, const char *of, unsigned alike, json_t *all)
+{
+	struct op *op = ops_add(ops, o->agent, json_pack("{s:s,s:s,s:o,s:{}}", "op", "many", "of", of, "all", all, "each"));
+
+	if (!op)
+		return NULL;
+	op->of = of;
+	op->alike = alike;
+	return op;
+}
+
+void many_column(struct op *op, const char *path, json_t *value)
+{
+	json_t *each = json_object_get(op->req, "each"), *column = json_object_get(each, path);
+
+	if (!column) {
+		column = json_array();
+		json_object_set_new(each, path, column);
+	}
+	json_array_append_new(column, value ? json_incref(value) : json_null());
+}
+
+void many_join(struct op *op, struct object *o, const char *key)
+{
+	if (op->n_obj == op->room) {
+		size_t room = op->room ? 2 * op->room : 64;
+		struct object **grown = reallocarray(op->obj, room, sizeof(struct object *));
+
+		if (!grown)
+			abort();
+		op->obj = grown;
+		op->room = room;
+	}
+	op->obj[op->n_obj++] = o;
+	many_column(op, key, json_object_get(o->plan, "name"));
+}
+
+void many_move(struct ops *ops, struct object *qp, const char *to, const char *by, bool many)
+{
+	struct op *op;
+
+	if (!many) {
+		ops_add(ops, qp->agent,
+			json_pack("{s:s,s:s,s:s,s:s,s:b}", "op", "qp_modify", "name", qp->name, "to", to, "by", by, "brief", 1));
+		return;
+	}
+	op = many_find(ops, qp, "qp_modify", 0);
+	if (!op)
+		op = many_begin(ops, qp, "qp_modify", 0, json_pack("{s:s,s:s,s:b}", "to", to, "by", by, "brief", 1));
+	many_join(op, qp, "name");
+}
+
+void many_complete(struct op *op, bool stops)
+{
+	json_object_set_new(op->req, "count", json_integer((json_int_t)op->n_obj));
+	json_object_set_new(op->req, "stops", json_boolean(stops));
+}
+
+/* ---- the reply ---- */
+
+static void moved(struct case_run *r, const struct op *op, size_t i)
+{
+	const char *to = json_str(json_object_get(op->req, "all"), "to"), *now = json_string_value(many_field(op->reply, i, "new"));
+	const struct name *row = name_find(&names_state, now ? now : "");
+	const json_t *life = many_field(op->reply, i, "life");
+	struct object *o = op->obj[i];
+
+	effect_moved(r, o, to, row ? row->text : NULL, life ? (unsigned)json_integer_value(life) : o->life);
+}
+
+static void queried(struct case_run *r, const struct op *op, size_t i)
+{
+	const char *state = json_string_value(many_field(op->reply, i, "state"));
+	const json_t *psn = many_field(op->reply, i, "sq_psn");
+	const struct name *row = name_find(&names_state, state ? state : "");
+	struct object *o = op->obj[i];
+
+	(void)r;
+	if (row)
+		o->state = row->text;
+	o->has_seen_psn = psn != NULL;
+	o->seen_psn = (uint32_t)json_integer_value(psn);
+}
+
+static void received(struct case_run *r, const struct op *op, size_t i)
+{
+	(void)r;
+	op->obj[i]->receives_posted = true;
+}
+
+static void drained(struct case_run *r, const struct op *op, size_t i)
+{
+	(void)r;
+	(void)op;
+	(void)i;
+}
+
+/* What may be asked of many, and what it does when it succeeds. */
+static const struct {
+	const char *of;
+	void (*take)(struct case_run *r, const struct op *op, size_t i);
+} effects[] = {
+	{ "qp_modify", moved },
+	{ "qp_query", queried },
+	{ "post_recv", received },
+	{ "drain", drained },
+};
+
+static void fail(struct op *op, size_t i, int rc, const char *error)
+{
+	if (op->rc < 0)
+		return;
+	op->rc = rc;
+	snprintf(op->text, sizeof op->text, "agent %s, %s %s: %s", op->agent, op->of, op->obj[i]->name,
+		 error ? error : strerror(-rc));
+}
+
+void many_take(struct case_run *r, struct op *op)
+{
+	void (*take)(struct case_run * r, const struct op *op, size_t i) = drained;
+
+	if (many_count(op->reply) != op->n_obj) {
+		fail(op, 0, -EPROTO, "the answer is not for as many");
+		return;
+	}
+	for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++)
+		if (strcmp(effects[i].of, op->of) == 0)
+			take = effects[i].take;
+	for (size_t i = 0; i < op->n_obj; i++) {
+		int rc = (int)json_integer_value(many_field(op->reply, i, "rc"));
+
+		if (rc < 0)
+			fail(op, i, rc, json_string_value(many_field(op->reply, i, "error")));
+		else
+			take(r, op, i);
+	}
+}
