@@ -114,6 +114,14 @@ void agent_fold(struct agent *a, bool on)
 		send_folded(a);
 }
 
+void agent_record_many(struct agent *a, const char *kind, uint64_t t_ns, size_t n, json_t *all, json_t *each)
+{
+	if (a->folded)
+		send_folded(a);
+	send_record(a, json_pack("{s:s, s:s, s:I, s:I, s:o, s:o}", "kind", "many", "of", kind, "t", (json_int_t)t_ns, "count",
+				 (json_int_t)n, "all", all, "each", each));
+}
+
 void agent_record(struct agent *a, uint64_t t_ns, const char *kind, const char *obj, unsigned life, json_t *fields)
 {
 	json_t *record = json_object();

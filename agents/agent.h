@@ -81,26 +81,37 @@ void agent_record(struct agent *a, uint64_t t_ns, const char *kind, const char *
 /* Between the two, records of one kind that follow each other are sent as one (many.h). Not while anything is waited for. */
 void agent_fold(struct agent *a, bool on);
 
+/* A record of n of a kind, folded already: `obj`, `life` and `t` of each are in it. all and each are stolen. */
+void agent_record_many(struct agent *a, const char *kind, uint64_t t_ns, size_t n, json_t *all, json_t *each);
+
 /* An answer. fields is stolen and may be NULL. */
 void request_reply(struct request *r, json_t *fields);
 __attribute__((format(printf, 3, 4))) void request_fail(struct request *r, int rc, const char *fmt, ...);
 /* As request_fail, with more fields. */
 __attribute__((format(printf, 4, 5))) void request_fail_with(struct request *r, int rc, json_t *fields, const char *fmt, ...);
+/* The answer to a `many`: a reply for each, with its `rc`. replies is stolen. */
+void request_reply_each(struct request *r, json_t *replies);
+/* The same where none has failed; all and each are stolen. */
+void request_reply_fold(struct request *r, size_t n, json_t *all, json_t *each);
+/* The reply of a member that has failed, or was not begun because one before it did; fields is stolen and may be NULL. */
+json_t *reply_failed(int rc, json_t *fields, const char *text);
+json_t *reply_not_done(void);
 /* What arrived on stdin; value is borrowed. */
 void request_take(struct agent *a, json_t *value);
-
-#define REQUEST_MANY_MAX 32u /* at once: others are to have their turn */
 
 struct request_op {
 	const char *op;
 	void (*fn)(struct agent *a, struct request *r);
 	const char *help;
-	/* Up to n of them at once, each answered by itself; stops: none is begun after one that failed. Returns how many those are: from
-	 * the first that has to wait for one of them on, they are offered again. NULL: one after the other. */
-	unsigned (*many)(struct agent *a, struct request *const *members, unsigned n, bool stops);
+	/* A `many` of it (harness/many.h) whose columns are as long as it says, answered without taking it apart. False, and
+	 * nothing was done: there is something in it that only fn can do, one after the other. NULL: so it is always. */
+	bool (*fold)(struct agent *a, struct request *r);
 };
 
 extern const struct request_op request_table[]; /* ends with a row without op */
+
+/* Folds. */
+bool many_qp_modify(struct agent *a, struct request *r);
 
 void op_many(struct agent *a, struct request *r);
 void op_clock(struct agent *a, struct request *r);
@@ -127,7 +138,6 @@ void op_srq_create(struct agent *a, struct request *r);
 void op_srq_modify(struct agent *a, struct request *r);
 void op_qp_create(struct agent *a, struct request *r);
 void op_qp_modify(struct agent *a, struct request *r);
-unsigned op_qp_modify_many(struct agent *a, struct request *const *members, unsigned n, bool stops);
 void op_qp_query(struct agent *a, struct request *r);
 void op_destroy(struct agent *a, struct request *r);
 void op_post(struct agent *a, struct request *r);

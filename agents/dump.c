@@ -143,7 +143,8 @@ void op_dump(struct agent *a, struct request *r)
 	if (json_object_get(r->body, "why"))
 		json_object_set(f, "why", json_object_get(r->body, "why"));
 	if (running)
-		json_object_set_new(f, "running", json_pack("{s:s, s:s}", "verb", running->verb, "obj", verbs_call_at(running)->name));
+		json_object_set_new(f, "running",
+				    json_pack("{s:s, s:s}", "verb", running->verb, "obj", verbs_call_at(running)->name));
 	agent_record(a, now_ns(), "dump", NULL, 0, json_incref(f));
 	request_reply(r, f);
 }

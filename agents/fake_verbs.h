@@ -58,6 +58,8 @@ static struct {
 	unsigned cap_flags;         /* of the device, IBV_DEVICE_* */
 	/* Calls of the extended interface, where a test wants any. */
 	void (*extend)(struct verbs_context *verbs);
+	const struct fake_qp *refused; /* a move of it fails */
+	const struct fake_qp *stuck;   /* a move of it does not return while that is so (fake_stick()) */
 	uint32_t next_key, next_qpn;
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER,
 	   .acked = PTHREAD_COND_INITIALIZER,
@@ -494,13 +496,25 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	return fake_unmake(qp);
 }
 
+__attribute__((unused)) static void fake_stick(const struct fake_qp *qp)
+{
+	pthread_mutex_lock(&fake.lock);
+	fake.stuck = qp;
+	pthread_cond_broadcast(&fake.acked);
+	pthread_mutex_unlock(&fake.lock);
+}
+
 int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct fake_qp *qp = (struct fake_qp *)ibqp;
 	const struct transition *t = transition_find((int)ibqp->qp_type, (int)qp->attr.qp_state, (int)attr->qp_state);
 
 	qp->last_mask = mask;
-	if (fake_fails())
+	pthread_mutex_lock(&fake.lock);
+	while (fake.stuck == qp)
+		pthread_cond_wait(&fake.acked, &fake.lock);
+	pthread_mutex_unlock(&fake.lock);
+	if (fake_fails() || fake.refused == qp)
 		return ENOMEM;
 	if (!t || (mask & t->required) != t->required || mask & ~(t->required | t->optional | IBV_QP_STATE))
 		return EINVAL;

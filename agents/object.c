@@ -40,22 +40,34 @@ struct object *object_find(struct agent *a, enum object_type type, const char *n
 	return o;
 }
 
+int object_want(struct agent *a, enum object_type type, const char *op, const char *name, struct object **ret, struct error *e)
+{
+	struct object *o = object_find(a, type, name);
+
+	if (!o || !o->alive)
+		return error_set(e, -ENOENT, "%s: there is no %s %s%s", op, object_type_names[type], name,
+				 o && o->life ? ": it was destroyed" : "");
+	if (o->busy)
+		return error_set(e, -EBUSY, "%s: another call on %s %s has not returned", op, object_type_names[type], name);
+	*ret = o;
+	return 0;
+}
+
 struct object *object_need(struct agent *a, struct request *r, enum object_type type, const char *key)
 {
-	const char *name = json_str(r->body, key);
-	struct object *o = name ? object_find(a, type, name) : NULL;
+	const char *name = json_str(r->body, key), *op = json_str(r->body, "op");
+	struct object *o = NULL;
+	struct error e = { "" };
+	int rc;
 
-	if (!name)
-		request_fail(r, -EINVAL, "%s: no %s is named", json_str(r->body, "op"), key);
-	else if (!o || !o->alive)
-		request_fail(r, -ENOENT, "%s: there is no %s %s%s", json_str(r->body, "op"), object_type_names[type], name,
-			     o && o->life ? ": it was destroyed" : "");
-	else if (o->busy)
-		request_fail(r, -EBUSY, "%s: another call on %s %s has not returned", json_str(r->body, "op"),
-			     object_type_names[type], name);
-	else
-		return o;
-	return NULL;
+	if (!name) {
+		request_fail(r, -EINVAL, "%s: no %s is named", op, key);
+		return NULL;
+	}
+	rc = object_want(a, type, op, name, &o, &e);
+	if (rc < 0)
+		request_fail(r, rc, "%s", e.text);
+	return o;
 }
 
 struct object *object_claim(struct agent *a, struct request *r, enum object_type type)

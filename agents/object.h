@@ -162,6 +162,8 @@ struct cm {
 
 /* Borrowed; NULL when there never was one. */
 struct object *object_find(struct agent *a, enum object_type type, const char *name);
+/* The living, idle object of that name; else -ENOENT or -EBUSY with what `op` lacks. */
+int object_want(struct agent *a, enum object_type type, const char *op, const char *name, struct object **ret, struct error *e);
 /* The living, idle object that body names at key; else fails the request with what is missing and returns NULL. */
 struct object *object_need(struct agent *a, struct request *r, enum object_type type, const char *key);
 /* The object to be made under body's `name`: busy, life one more. NULL when it lives already (the request is failed). */

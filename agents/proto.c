@@ -46,7 +46,7 @@ const struct request_op request_table[] = {
 	{ "srq_create", op_srq_create, "makes a shared receive queue", NULL },
 	{ "srq_modify", op_srq_modify, "changes a shared receive queue's limit or depth", NULL },
 	{ "qp_create", op_qp_create, "makes a queue pair", NULL },
-	{ "qp_modify", op_qp_modify, "moves a queue pair to a state", op_qp_modify_many },
+	{ "qp_modify", op_qp_modify, "moves a queue pair to a state", many_qp_modify },
 	{ "qp_query", op_qp_query, "asks the device for a queue pair's attributes", NULL },
 	{ "destroy", op_destroy, "destroys an object", NULL },
 	{ "post", op_post, "posts sends", NULL },
@@ -134,13 +134,23 @@ void request_reply(struct request *r, json_t *fields)
 	answer(r, reply);
 }
 
-static void fail(struct request *r, int rc, json_t *fields, const char *text)
+json_t *reply_failed(int rc, json_t *fields, const char *text)
 {
 	json_t *reply = fields ? fields : json_object();
 
 	json_object_set_new(reply, "rc", json_integer(rc));
 	json_object_set_new(reply, "error", json_string(text));
-	answer(r, reply);
+	return reply;
+}
+
+json_t *reply_not_done(void)
+{
+	return reply_failed(-ECANCELED, NULL, "not done: a request before it in its batch failed");
+}
+
+static void fail(struct request *r, int rc, json_t *fields, const char *text)
+{
+	answer(r, reply_failed(rc, fields, text));
 }
 
 void request_fail(struct request *r, int rc, const char *fmt, ...)
@@ -209,22 +219,6 @@ static void run_member(struct batch *b)
 	request_unref(member);
 }
 
-static void run_members(struct batch *b)
-{
-	struct request *members[REQUEST_MANY_MAX];
-	size_t n = 0, taken;
-
-	for (; n < REQUEST_MANY_MAX && b->next + n < b->n; n++)
-		members[n] = member_new(b, b->next + n);
-	taken = b->row->many(b->request->agent, members, (unsigned)n, b->stops);
-	b->next += taken;
-	for (size_t i = 0; i < n; i++) {
-		if (i >= taken)
-			request_unref(members[i]); /* nobody will answer it */
-		request_unref(members[i]);
-	}
-}
-
 static bool one_has_failed(const json_t *reply)
 {
 	const json_t *one;
@@ -236,24 +230,37 @@ static bool one_has_failed(const json_t *reply)
 	return json_int(reply, "rc", 0) < 0 || json_int(reply, "failed", 0) > 0;
 }
 
+void request_reply_fold(struct request *r, size_t n, json_t *all, json_t *each)
+{
+	json_object_set_new(all, "rc", json_integer(0));
+	request_reply(r, json_pack("{s:I, s:o, s:o, s:i}", "count", (json_int_t)n, "all", all, "each", each, "failed", 0));
+}
+
+void request_reply_each(struct request *r, json_t *replies)
+{
+	json_t *fold = many_fold(replies), *reply;
+	size_t i;
+	int failed = 0;
+
+	if (!fold) {
+		request_reply(r, json_pack("{s:o}", "replies", replies));
+		return;
+	}
+	json_array_foreach(replies, i, reply)
+		failed += json_int(reply, "rc", 0) < 0;
+	json_object_set_new(fold, "failed", json_integer(failed));
+	json_decref(replies);
+	request_reply(r, fold);
+}
+
 static void batch_end(struct batch *b)
 {
 	struct line *line = b->request->agent->line;
-	json_t *fold = b->row ? many_fold(b->replies) : NULL;
 
-	if (fold) {
-		json_t *reply;
-		size_t i;
-		int failed = 0;
-
-		json_array_foreach(b->replies, i, reply)
-			failed += json_int(reply, "rc", 0) < 0;
-		json_object_set_new(fold, "failed", json_integer(failed));
-		json_decref(b->replies);
-		request_reply(b->request, fold);
-	} else {
+	if (b->row)
+		request_reply_each(b->request, b->replies);
+	else
 		request_reply(b->request, json_pack("{s:o}", "replies", b->replies));
-	}
 	line_uncork(line);
 	sd_event_source_disable_unref(b->turn);
 	free(b);
@@ -269,12 +276,8 @@ static void batch_step(struct batch *b)
 		agent_fold(a, true);
 	while (b->next < b->n && b->next == b->answered) {
 		if (b->stops && b->next && one_has_failed(json_array_get(b->replies, b->next - 1))) {
-			json_array_set_new(b->replies, b->next++,
-					   json_pack("{s:i, s:s}", "rc", -ECANCELED, "error",
-						     "not done: a request before it in its batch failed"));
+			json_array_set_new(b->replies, b->next++, reply_not_done());
 			b->answered++;
-		} else if (b->row && b->row->many) {
-			run_members(b);
 		} else {
 			run_member(b);
 		}
@@ -328,10 +331,9 @@ void op_many(struct agent *a, struct request *r)
 	const struct request_op *of = row_of(json_str(r->body, "of"));
 	size_t n = many_count(r->body);
 
-	(void)a;
 	if (!of || !n || of->fn == op_many)
 		request_fail(r, -EINVAL, "many: no fold of requests");
-	else
+	else if (!of->fold || !of->fold(a, r))
 		start_batch(r, of, n);
 }
 

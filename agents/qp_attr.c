@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../harness/attr.h"
@@ -88,7 +89,7 @@ static void set_port(struct ibv_qp_attr *attr, json_int_t v)
 	attr->alt_port_num = (uint8_t)v;
 }
 
-static const struct setter {
+static const struct qp_attr_setter {
 	const char *name;
 	void (*integer)(struct ibv_qp_attr *attr, json_int_t v);
 	int (*other)(struct ibv_qp_attr *attr, const json_t *v, struct error *e);
@@ -118,13 +119,23 @@ static const struct setter {
 	{ "en_sqd_async_notify", set_en_sqd_async_notify, NULL },
 };
 
-static const struct setter *find_setter(const char *name)
+const struct qp_attr_setter *qp_attr_setter(const char *name)
 {
 	for (size_t i = 0; i < sizeof(setters) / sizeof(*setters); i++) {
-		if (strcmp(setters[i].name, name) == 0)
+		if (strcmp(setters[i].name, name) == 0 && attr_find(name))
 			return &setters[i];
 	}
 	return NULL;
+}
+
+int qp_attr_put(const struct qp_attr_setter *s, const json_t *v, struct ibv_qp_attr *attr, struct error *e)
+{
+	if (!s->integer)
+		return s->other(attr, v, e);
+	if (!json_is_integer(v))
+		return error_set(e, -EINVAL, "%s: not an integer", s->name);
+	s->integer(attr, json_integer_value(v));
+	return 0;
 }
 
 int qp_attr_parse(const json_t *set, const struct qp_defaults *d, struct ibv_qp_attr *attr, int *ret_given, struct error *e)
@@ -139,23 +150,16 @@ int qp_attr_parse(const json_t *set, const struct qp_defaults *d, struct ibv_qp_
 	attr->ah_attr.grh.sgid_index = (uint8_t)d->gid_index;
 	set_port(attr, d->port);
 	json_object_foreach((json_t *)set, key, v) {
-		const struct setter *s = find_setter(key);
-		const struct attr *row = attr_find(key);
+		const struct qp_attr_setter *s = qp_attr_setter(key);
 
 		if (json_is_null(v)) /* the device's own */
 			continue;
-		if (!s || !row)
+		if (!s)
 			return error_set(e, -EINVAL, "unknown attribute \"%s\"", key);
-		if (s->integer && !json_is_integer(v))
-			return error_set(e, -EINVAL, "%s: not an integer", key);
-		given |= row->mask;
-		if (s->integer) {
-			s->integer(attr, json_integer_value(v));
-			continue;
-		}
-		rc = s->other(attr, v, e);
+		rc = qp_attr_put(s, v, attr, e);
 		if (rc < 0)
 			return rc;
+		given |= attr_find(key)->mask;
 	}
 	*ret_given = given;
 	return 0;
@@ -219,23 +223,58 @@ static json_t *access_json(unsigned access)
 	return names;
 }
 
+/* What a device tells of a QP that is one integer. */
+static const struct column columns[] = {
+	COLUMN(struct ibv_qp_attr, timeout, "timeout"),
+	COLUMN(struct ibv_qp_attr, retry_cnt, "retry_cnt"),
+	COLUMN(struct ibv_qp_attr, rnr_retry, "rnr_retry"),
+	COLUMN(struct ibv_qp_attr, min_rnr_timer, "min_rnr_timer"),
+	{ "path_mtu", offsetof(struct ibv_qp_attr, path_mtu), sizeof(enum ibv_mtu), mtu_from_enum },
+	COLUMN(struct ibv_qp_attr, sq_psn, "sq_psn"),
+	COLUMN(struct ibv_qp_attr, rq_psn, "rq_psn"),
+	COLUMN(struct ibv_qp_attr, dest_qp_num, "dest_qpn"),
+	COLUMN(struct ibv_qp_attr, max_rd_atomic, "max_rd_atomic"),
+	COLUMN(struct ibv_qp_attr, max_dest_rd_atomic, "max_dest_rd_atomic"),
+	COLUMN(struct ibv_qp_attr, pkey_index, "pkey_index"),
+	COLUMN(struct ibv_qp_attr, ah_attr.grh.sgid_index, "gid_index"),
+	COLUMN(struct ibv_qp_attr, ah_attr.grh.hop_limit, "hop_limit"),
+	COLUMN(struct ibv_qp_attr, ah_attr.grh.traffic_class, "traffic_class"),
+	COLUMN(struct ibv_qp_attr, ah_attr.sl, "sl"),
+	COLUMN(struct ibv_qp_attr, port_num, "port"),
+	COLUMN(struct ibv_qp_attr, qkey, "qkey"),
+};
+
 json_t *qp_attr_json(const struct ibv_qp_attr *at, const struct ibv_qp_cap *cap, uint32_t qpn)
 {
-	const struct ibv_global_route *grh = &at->ah_attr.grh;
 	char dgid[INET6_ADDRSTRLEN];
-	json_t *f;
+	json_t *f = json_pack("{s:s}", "state", name_of(&names_state, (int)at->qp_state));
 
-	inet_ntop(AF_INET6, grh->dgid.raw, dgid, sizeof(dgid));
-	f = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:o}", "state", name_of(&names_state, (int)at->qp_state),
-		      "timeout", (int)at->timeout, "retry_cnt", (int)at->retry_cnt, "rnr_retry", (int)at->rnr_retry,
-		      "min_rnr_timer", (int)at->min_rnr_timer, "path_mtu", mtu_from_enum((int)at->path_mtu), "sq_psn",
-		      (json_int_t)at->sq_psn, "rq_psn", (json_int_t)at->rq_psn, "dest_qpn", (json_int_t)at->dest_qp_num, "qpn",
-		      (json_int_t)qpn, "access", access_json(at->qp_access_flags));
-	json_object_update_new(f, json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:s, s:b, s:o}", "max_rd_atomic",
-					    (int)at->max_rd_atomic, "max_dest_rd_atomic", (int)at->max_dest_rd_atomic, "pkey_index",
-					    (int)at->pkey_index, "gid_index", (int)grh->sgid_index, "hop_limit",
-					    (int)grh->hop_limit, "traffic_class", (int)grh->traffic_class, "sl",
-					    (int)at->ah_attr.sl, "port", (int)at->port_num, "qkey", (json_int_t)at->qkey,
-					    "dest_gid", dgid, "sq_draining", at->sq_draining, "cap", qp_cap_json(cap)));
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		json_object_set_new_nocheck(f, columns[i].name, column_value(&columns[i], at));
+	inet_ntop(AF_INET6, at->ah_attr.grh.dgid.raw, dgid, sizeof(dgid));
+	json_object_update_new(f, json_pack("{s:I, s:o, s:s, s:b, s:o}", "qpn", (json_int_t)qpn, "access",
+					    access_json(at->qp_access_flags), "dest_gid", dgid, "sq_draining", at->sq_draining,
+					    "cap", qp_cap_json(cap)));
 	return f;
+}
+
+bool qp_attr_alike(const struct ibv_qp_attr *a, const struct ibv_qp_cap *cap_a, const struct ibv_qp_attr *b,
+		   const struct ibv_qp_cap *cap_b)
+{
+	return a->qp_state == b->qp_state && a->qp_access_flags == b->qp_access_flags && a->sq_draining == b->sq_draining &&
+	       memcmp(&a->ah_attr.grh.dgid, &b->ah_attr.grh.dgid, sizeof(a->ah_attr.grh.dgid)) == 0 &&
+	       memcmp(cap_a, cap_b, sizeof(*cap_a)) == 0;
+}
+
+void qp_attr_columns(struct rows attrs, json_t *queried, json_t *each)
+{
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
+		char path[64];
+
+		if (column_is_alike(&columns[i], attrs))
+			continue;
+		json_object_del(queried, columns[i].name);
+		snprintf(path, sizeof(path), "queried.%s", columns[i].name);
+		json_object_set_new(each, path, column_values(&columns[i], attrs));
+	}
 }

@@ -135,6 +135,8 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *user)
 	uint64_t waited_ns = now_ns() - call->submitted_ns;
 	struct request *req = call->req;
 	enum verbs_call_state state;
+	struct error e;
+	int rc;
 
 	(void)source;
 	(void)usec;
@@ -151,20 +153,22 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *user)
 	}
 	call->late = true;
 	call->req = NULL;
-	if (call->overdue)
+	if (call->overdue) {
 		call->overdue(t->agent, call, waited_ns);
-	else
-		verbs_overdue(t->agent, call->verb, call->obj, req, waited_ns);
+		return 0;
+	}
+	rc = verbs_overdue(t->agent, call->verb, call->obj, waited_ns, &e);
+	if (req)
+		request_fail_with(req, rc, json_pack("{s:b}", "blocked", 1), "%s", e.text);
 	return 0;
 }
 
-void verbs_overdue(struct agent *a, const char *verb, const struct object *obj, struct request *req, uint64_t waited_ns)
+int verbs_overdue(struct agent *a, const char *verb, const struct object *obj, uint64_t waited_ns, struct error *e)
 {
 	agent_record(a, now_ns(), "blocked", obj->name, obj->life,
 		     json_pack("{s:s, s:I}", "verb", verb, "waited_ns", (json_int_t)waited_ns));
-	if (req)
-		request_fail_with(req, -ETIMEDOUT, json_pack("{s:b}", "blocked", 1), "%s of %s has not returned after %llu ms",
-				  verb, obj->name, (unsigned long long)(waited_ns / NSEC_PER_MSEC));
+	return error_set(e, -ETIMEDOUT, "%s of %s has not returned after %llu ms", verb, obj->name,
+			 (unsigned long long)(waited_ns / NSEC_PER_MSEC));
 }
 
 const struct object *verbs_call_at(const struct verbs_call *call)

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
+#include "../harness/error.h"
+
 struct agent;
 struct object;
 struct request;
@@ -59,8 +61,8 @@ int verbs_thread_new(struct agent *a, struct verbs_thread **ret);
 void verbs_thread_free(struct verbs_thread *t);
 /* deadline_ns from now; 0 means AGENT_DEADLINE_NS. */
 void verbs_submit(struct agent *a, struct verbs_call *call, uint64_t deadline_ns);
-/* A call has not returned in time: the `blocked` record, and the answer to its request (NULL: nobody asked). */
-void verbs_overdue(struct agent *a, const char *verb, const struct object *obj, struct request *req, uint64_t waited_ns);
+/* A call has not returned in time: the `blocked` record. Returns -ETIMEDOUT with e filled, for whoever asked. */
+int verbs_overdue(struct agent *a, const char *verb, const struct object *obj, uint64_t waited_ns, struct error *e);
 /* What it is about at this moment. */
 const struct object *verbs_call_at(const struct verbs_call *call);
 /* The call that runs now, or NULL. */

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent.h"
+
+#include <CUnit/Basic.h>
+
+#include "../harness/many.h"
+#include "../harness/test.h"
+#include "agent_rig.h"
+#include "fake_verbs.h"
+#include "object.h"
+
+#define QPS 100 /* more than the verbs thread takes at once */
+
+static struct fake_qp *made[QPS];
+
+static const char *name_at(size_t i)
+{
+	static char name[16];
+
+	snprintf(name, sizeof(name), "p[%zu].a", i);
+	return name;
+}
+
+static void set_up(void)
+{
+	fake.post_room = FAKE_MAX;
+	fake.fail_at = 0;
+	fake.refused = NULL;
+	rig_start();
+	rig_objects();
+	for (size_t i = 0; i < QPS; i++) {
+		CU_ASSERT_EQUAL_FATAL(rig_rc("{s:s, s:s, s:s, s:s, s:s, s:s}", "op", "qp_create", "name", name_at(i), "pd", "pd",
+					     "type", "RC", "send_cq", "cq", "recv_cq", "cq"),
+				      0);
+		made[i] = fake.qp;
+	}
+}
+
+static void tear_down(void)
+{
+	CU_ASSERT_EQUAL(json_array_size(json_object_get(rig_ask("{s:s}", "op", "release"), "left")), 0);
+	CU_ASSERT_EQUAL(fake.live, 0);
+	rig_stop();
+}
+
+/* The records of a kind from the n-th line on, one by one. New reference. */
+static json_t *records_from(const char *kind, size_t from)
+{
+	json_t *found = json_array();
+
+	for (; from < json_array_size(rig.records); from++) {
+		json_t *line = json_array_get(rig.records, from);
+		size_t n = many_is_record(line) ? many_count(line) : 1;
+
+		CU_ASSERT(n > 0);
+		for (size_t i = 0; i < n; i++) {
+			json_t *one = many_is_record(line) ? many_record(line, i) : json_deep_copy(line);
+
+			if (strcmp(json_str(one, "kind"), kind) == 0)
+				json_array_append(found, one);
+			json_decref(one);
+		}
+	}
+	return found;
+}
+
+static json_t *reply_of(const json_t *reply, size_t i)
+{
+	return many_count(reply) ? many_member(reply, i) : json_incref(json_array_get(json_object_get(reply, "replies"), i));
+}
+
+/* ---- moves ---- */
+
+static const char *const round_trip[] = { "INIT", "RTR", "RTS", "ERR", "RESET" };
+
+static json_t *set_of(const char *to)
+{
+	if (strcmp(to, "INIT") == 0)
+		return json_pack("{s:[s], s:i}", "access", "REMOTE_WRITE", "pkey_index", 0);
+	if (strcmp(to, "RTR") == 0)
+		return json_pack("{s:s, s:i, s:n}", "dest_gid", "::ffff:10.0.0.2", "path_mtu", 1024, "gid_index");
+	return strcmp(to, "RTS") == 0 ? json_pack("{s:i, s:i}", "timeout", 14, "rnr_retry", 7) : NULL;
+}
+
+/* What each has for itself. */
+static json_int_t own_value(const char *key, size_t i)
+{
+	return (json_int_t)(strcmp(key, "dest_qpn") == 0 ? 100 + i : 7 * i);
+}
+
+static const char *const *own_keys(const char *to)
+{
+	static const char *const rtr[] = { "dest_qpn", "rq_psn", NULL }, *const rts[] = { "sq_psn", NULL },
+				 *const none[] = { NULL };
+
+	return strcmp(to, "RTR") == 0 ? rtr : strcmp(to, "RTS") == 0 ? rts : none;
+}
+
+static json_t *single_move(const char *to, size_t i)
+{
+	json_t *set = set_of(to);
+
+	for (const char *const *key = own_keys(to); set && *key; key++)
+		json_object_set_new(set, *key, json_integer(own_value(*key, i)));
+	return rig_ask("{s:s, s:s, s:s, s:o*, s:s, s:b}", "op", "qp_modify", "name", name_at(i), "to", to, "set", set, "by",
+		       "recover", "brief", 1);
+}
+
+static json_t *names_of(size_t n)
+{
+	json_t *names = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(names, json_string(name_at(i)));
+	return names;
+}
+
+/* each is stolen. */
+static int send_moves(const char *to, json_t *set, json_t *each, size_t n, bool stops)
+{
+	return rig_send("{s:s, s:s, s:I, s:b, s:{s:s, s:s, s:b, s:o*, s:I}, s:o}", "op", "many", "of", "qp_modify", "count",
+			(json_int_t)n, "stops", stops, "all", "to", to, "by", "recover", "brief", 1, "set", set, "deadline_ns",
+			(json_int_t)(2 * NSEC_PER_SEC), "each", each);
+}
+
+static int send_many(const char *to, size_t n, bool stops)
+{
+	json_t *each = json_pack("{s:o}", "name", names_of(n));
+
+	for (const char *const *key = own_keys(to); *key; key++) {
+		json_t *column = json_array();
+		char path[32];
+
+		snprintf(path, sizeof(path), "set.%s", *key);
+		for (size_t i = 0; i < n; i++)
+			json_array_append_new(column, json_integer(own_value(*key, i)));
+		json_object_set_new(each, path, column);
+	}
+	return send_moves(to, set_of(to), each, n, stops);
+}
+
+/* Nothing of it depends on when it was. */
+static void without_time(json_t *record)
+{
+	json_object_del(record, "t");
+	json_object_del(record, "dur_ns");
+}
+
+static void compare(const json_t *singles, json_t *folded, unsigned lives)
+{
+	json_t *record;
+	size_t i;
+
+	CU_ASSERT_EQUAL_FATAL(json_array_size(singles), json_array_size(folded));
+	json_array_foreach(folded, i, record) {
+		json_t *other = json_array_get(singles, i);
+
+		CU_ASSERT(json_int(record, "t", 0) > 0 && (!lives || json_object_get(record, "dur_ns")));
+		without_time(record);
+		without_time(other);
+		json_object_set_new(record, "life", json_integer(json_int(record, "life", 0) - lives));
+		ROW_ASSERT(json_equal(record, other), "record %zu: %s instead of %s", i, json_dumps(record, 0),
+			   json_dumps(other, 0));
+	}
+}
+
+/* Each field of each record and reply is that of the same move by itself. */
+static void as_single_moves(void)
+{
+	json_t *replies[sizeof(round_trip) / sizeof(*round_trip)][QPS];
+	size_t from, lines;
+
+	set_up();
+	from = json_array_size(rig.records);
+	for (size_t k = 0; k < sizeof(round_trip) / sizeof(*round_trip); k++)
+		for (size_t i = 0; i < QPS; i++)
+			replies[k][i] = single_move(round_trip[k], i);
+	json_t *singles = records_from("state", from);
+
+	from = json_array_size(rig.records);
+	for (size_t k = 0; k < sizeof(round_trip) / sizeof(*round_trip); k++) {
+		json_t *reply = rig_wait(send_many(round_trip[k], QPS, true));
+
+		CU_ASSERT_EQUAL(json_int(reply, "rc", -1), 0);
+		CU_ASSERT_EQUAL(json_int(reply, "failed", -1), 0);
+		CU_ASSERT_EQUAL_FATAL(many_count(reply), QPS);
+		for (size_t i = 0; i < QPS; i++) {
+			json_t *one = many_member(reply, i);
+
+			json_object_del(replies[k][i], "id");
+			json_object_set_new(one, "life", json_integer(json_int(one, "life", 0) - 1));
+			CU_ASSERT(json_equal(one, replies[k][i]));
+			json_decref(one);
+		}
+	}
+	lines = json_array_size(rig.records) - from;
+	CU_ASSERT_EQUAL(lines, 2 * sizeof(round_trip) / sizeof(*round_trip));
+	json_t *folded = records_from("state", from);
+
+	compare(singles, folded, 1);
+	json_decref(singles);
+	json_decref(folded);
+	tear_down();
+}
+
+/* A member that fails says what it says by itself; the others are moved, unless it stops them. */
+static void one_fails(void)
+{
+	static const struct {
+		bool stops, missing;
+		int rc;
+		const char *error;
+	} rows[] = {
+		{ false, false, -ENOMEM, "p[70].a from RESET to INIT: Cannot allocate memory" },
+		{ true, false, -ENOMEM, "p[70].a from RESET to INIT: Cannot allocate memory" },
+		{ false, true, -ENOENT, "qp_modify: there is no qp p[70].a: it was destroyed" },
+		{ true, true, -ENOENT, "qp_modify: there is no qp p[70].a: it was destroyed" },
+	};
+
+	for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
+		unsigned moved = 0;
+
+		set_up();
+		if (rows[k].missing) {
+			CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s}", "op", "destroy", "type", "qp", "name", name_at(70)), 0);
+		} else {
+			fake.refused = made[70];
+		}
+		json_t *reply = rig_wait(send_many("INIT", QPS, rows[k].stops));
+
+		ROW_ASSERT(json_int(reply, "failed", 0) == (rows[k].stops ? 30 : 1), "row %zu", k);
+		for (size_t i = 0; i < QPS; i++) {
+			json_t *one = reply_of(reply, i);
+			int want = i == 70 ? rows[k].rc : i > 70 && rows[k].stops ? -ECANCELED : 0;
+
+			ROW_ASSERT(json_int(one, "rc", 1) == want, "row %zu, %zu: %lld", k, i, (long long)json_int(one, "rc", 1));
+			if (i == 70)
+				CU_ASSERT_STRING_EQUAL(json_str(one, "error"), rows[k].error);
+			if (i != 70 || !rows[k].missing)
+				moved += made[i]->attr.qp_state == IBV_QPS_INIT;
+			json_decref(one);
+		}
+		CU_ASSERT_EQUAL(moved, rows[k].stops ? 70 : 99);
+		tear_down();
+	}
+}
+
+/* What has returned is answered as it went, what hangs is named, and what was not begun is never made. */
+static void one_hangs(void)
+{
+	json_t *reply, *record, *late;
+
+	set_up();
+	fake_stick(made[10]);
+	reply = rig_wait(send_many("INIT", QPS, false));
+	CU_ASSERT_EQUAL(json_int(reply, "failed", 0), 90);
+	for (size_t i = 0; i < QPS; i++) {
+		json_t *one = reply_of(reply, i);
+
+		ROW_ASSERT(json_int(one, "rc", 1) == (i < 10 ? 0 : -ETIMEDOUT), "%zu", i);
+		CU_ASSERT_EQUAL(json_bool(one, "blocked", false), i >= 10);
+		json_decref(one);
+	}
+	record = rig_record("blocked", NULL, 0);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(record);
+	CU_ASSERT_STRING_EQUAL(json_str(record, "obj"), "p[10].a");
+	CU_ASSERT_STRING_EQUAL(json_str(record, "verb"), "ibv_modify_qp");
+	CU_ASSERT_PTR_NULL(rig_record("blocked", NULL, 1));
+	/* It alone is still under way. */
+	CU_ASSERT_EQUAL(json_int(single_move("ERR", 10), "rc", 0), -EBUSY);
+	fake_stick(NULL);
+	CU_ASSERT_EQUAL(json_int(single_move("INIT", 11), "rc", -1), 0);
+	late = rig_record("state", "p[10].a", 0);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(late);
+	CU_ASSERT(json_bool(late, "late", false));
+	CU_ASSERT_STRING_EQUAL(json_str(late, "new"), "INIT");
+	CU_ASSERT_EQUAL(made[12]->attr.qp_state, IBV_QPS_RESET);
+	CU_ASSERT_EQUAL(made[99]->attr.qp_state, IBV_QPS_RESET);
+	tear_down();
+}
+
+/* Its second move comes after its first. */
+static void one_is_there_twice(void)
+{
+	json_t *names, *reply, *one;
+
+	set_up();
+	names = names_of(20);
+	json_array_set_new(names, 15, json_string("p[3].a"));
+	reply = rig_wait(send_moves("INIT", set_of("INIT"), json_pack("{s:o}", "name", names), 20, false));
+	CU_ASSERT_EQUAL(json_int(reply, "failed", -1), 0);
+	one = reply_of(reply, 15);
+	CU_ASSERT_STRING_EQUAL(json_str(one, "old"), "INIT");
+	json_decref(one);
+	one = reply_of(reply, 3);
+	CU_ASSERT_STRING_EQUAL(json_str(one, "old"), "RESET");
+	json_decref(one);
+	CU_ASSERT_EQUAL(made[19]->attr.qp_state, IBV_QPS_INIT);
+	CU_ASSERT_EQUAL(made[15]->attr.qp_state, IBV_QPS_RESET);
+	tear_down();
+}
+
+/* Nothing is done of what is no fold; what only a single request can do is done by single requests. */
+static void what_is_not_native(void)
+{
+	static const struct {
+		const char *request;
+		int rc, failed;
+		const char *replied; /* by each where it was done */
+	} rows[] = {
+		{ "{\"count\":9,\"all\":{\"to\":\"INIT\",\"brief\":true},\"each\":{\"name\":[\"a\",\"b\"]}}", -EINVAL, 0, NULL },
+		{ "{\"count\":1,\"all\":{\"to\":\"INIT\",\"brief\":true},\"each\":{\"name\":[\"a\",\"b\"]}}", -EINVAL, 0, NULL },
+		{ "{\"count\":2,\"all\":{\"to\":\"INIT\"},\"each\":{\"name\":[\"p[0].a\",\"p[1].a\"]}}", 0, 0, "queried" },
+		{ "{\"count\":2,\"all\":{\"to\":\"INIT\",\"brief\":true,\"leave_out\":[\"PORT\"]},\"each\":{\"name\":[\"p[0].a\","
+		  "\"p[1].a\"]}}",
+		  0, 2, "error" },
+		{ "{\"count\":2,\"all\":{\"brief\":true},\"each\":{\"name\":[\"p[0].a\",\"p[1].a\"],\"to\":[\"INIT\",\"ERR\"]}}", 0,
+		  1, "old" },
+		{ "{\"count\":2,\"all\":{\"to\":\"INIT\",\"brief\":true},\"each\":{\"name\":[\"p[0].a\",\"p[1].a\"],"
+		  "\"set.qkey\":[5,null]}}",
+		  0, 0, "old" },
+		{ "{\"count\":2,\"all\":{\"to\":\"INIT\",\"brief\":true},\"each\":{\"name\":[\"p[0].a\",\"p[1].a\"],"
+		  "\"set.timeout\":[\"x\",\"y\"]}}",
+		  0, 2, "error" },
+		{ "{\"count\":2,\"all\":{\"to\":\"UP\",\"brief\":true},\"each\":{\"name\":[\"p[0].a\",\"p[1].a\"]}}", 0, 2,
+		  "error" },
+		{ "{\"count\":2,\"all\":{\"to\":\"INIT\",\"brief\":true},\"each\":{\"name\":[\"p[0].a\",7]}}", 0, 1, "rc" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		json_t *request = json_loads(rows[i].request, 0, NULL), *reply;
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(request);
+		set_up();
+		reply = rig_ask("{s:s, s:s, s:o, s:o, s:o}", "op", "many", "of", "qp_modify", "count",
+				json_incref(json_object_get(request, "count")), "all", json_incref(json_object_get(request, "all")),
+				"each", json_incref(json_object_get(request, "each")));
+		ROW_ASSERT(json_int(reply, "rc", 1) == rows[i].rc, "row %zu: %s", i, json_dumps(reply, 0));
+		ROW_ASSERT(json_int(reply, "failed", 0) == rows[i].failed, "row %zu: %s", i, json_dumps(reply, 0));
+		for (size_t k = 0; rows[i].replied && k < 2; k++) {
+			json_t *one = reply_of(reply, k);
+
+			ROW_ASSERT(json_object_get(one, rows[i].replied), "row %zu: %s", i, json_dumps(reply, 0));
+			json_decref(one);
+		}
+		if (rows[i].rc < 0)
+			CU_ASSERT_EQUAL(made[0]->attr.qp_state, IBV_QPS_RESET);
+		json_decref(request);
+		tear_down();
+	}
+}
+
+static const struct test_case cases[] = {
+	{ "moves as single ones", as_single_moves },
+	{ "one fails", one_fails },
+	{ "one hangs", one_hangs },
+	{ "one is there twice", one_is_there_twice },
+	{ "what is not native", what_is_not_native },
+};
+
+TEST_MAIN("qp_many", cases)
