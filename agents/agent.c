@@ -174,7 +174,7 @@ static void on_end(void *user, int err)
 	release_and_exit(a, LAST_RELEASE_NS);
 }
 
-static const struct line_ops line_ops = { on_json, on_text, on_end };
+static const struct line_ops line_ops = { .on_json = on_json, .on_text = on_text, .on_end = on_end };
 
 int agent_new(sd_event *loop, int rfd, int wfd, struct agent **ret, struct error *e)
 {

@@ -102,7 +102,7 @@ static bool has_reply(void *user)
 
 static int start_agent(struct peer *p, struct error *e)
 {
-	static const struct line_ops ops = { on_json, on_text, on_end };
+	static const struct line_ops ops = { .on_json = on_json, .on_text = on_text, .on_end = on_end };
 	char *argv[] = { agent_path, NULL };
 	int rc = proc_spawn(&p->proc, argv, NULL, -1, e);
 

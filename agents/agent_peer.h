@@ -70,7 +70,7 @@ static void on_end(void *user, int err)
 	((struct peer *)user)->ended = true;
 }
 
-static const struct line_ops ops = { on_json, on_text, on_end };
+static const struct line_ops ops = { .on_json = on_json, .on_text = on_text, .on_end = on_end };
 
 struct awaited {
 	struct peer *p;

@@ -54,7 +54,7 @@ static void rig_on_end(void *user, int err)
 	rig.ended = true;
 }
 
-static const struct line_ops rig_ops = { rig_on_json, rig_on_text, rig_on_end };
+static const struct line_ops rig_ops = { .on_json = rig_on_json, .on_text = rig_on_text, .on_end = rig_on_end };
 
 static void rig_start(void)
 {

@@ -80,6 +80,7 @@ static void run_free(struct case_run *r)
 	sd_event_source_disable_unref(r->write);
 	recorder_close(r->rec);
 	json_decref(r->inbox);
+	json_decref(r->unread);
 	json_decref(r->remembered);
 	json_decref(r->connections);
 	json_decref(r->to_tell);
@@ -366,6 +367,7 @@ static void case_finish(struct case_run *r, json_t *before)
 	struct ends all = { NULL, 0 };
 	struct error ignored = { "" };
 
+	case_later(r, false);
 	r->step = -1;
 	r->iter[0] = 0;
 	recorder_step(r->rec, -1, "");

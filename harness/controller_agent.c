@@ -75,6 +75,28 @@ static void on_record(struct ctl_agent *a, json_t *rec, bool alone)
 		       alone ? len - head - 1 : 0);
 }
 
+/* Records of many that are for later. How many each is of stands in front. */
+static bool on_line(void *user, const char *text, size_t len)
+{
+	static const char head[] = RECORD_HEAD "{\"kind\":\"many\",\"of\":", count_key[] = "\"count\":";
+	struct ctl_agent *a = user;
+	struct case_run *r = run_of(a);
+	const char *count, *all;
+	char src[CTL_NAME_MAX + 8];
+	uint64_t n;
+
+	if (!r || !r->later || strncmp(text, head, sizeof head - 1) != 0 || plan_is_bystander(a->name) || text[len - 1] != '}')
+		return false;
+	count = strstr(text, count_key);
+	all = count ? strstr(count, "\"all\":") : NULL;
+	n = all ? strtoull(count + sizeof count_key - 1, NULL, 10) : 0;
+	if (!n)
+		return false;
+	case_note_unread(r, src_of(a, src, sizeof src), json_str(a->hello, "clk"), text + sizeof RECORD_HEAD - 1,
+			 len - sizeof RECORD_HEAD, n);
+	return true;
+}
+
 static void on_json(void *user, json_t *value)
 {
 	struct ctl_agent *a = user;
@@ -124,7 +146,7 @@ static void on_end(void *user, int err)
 		log_debug("agent %s: %s", a->name, strerror(-err));
 }
 
-static const struct line_ops agent_line_ops = { .on_json = on_json, .on_text = on_text, .on_end = on_end };
+static const struct line_ops agent_line_ops = { .on_line = on_line, .on_json = on_json, .on_text = on_text, .on_end = on_end };
 
 /* argv is a borrowed view: launch prefix, then the agent. */
 static int spawn(struct controller *c, struct ctl_agent *a, struct error *e)

@@ -127,7 +127,9 @@ struct case_run {
 	sd_event_source *write; /* when records that wait are written */
 	uint64_t write_ns;      /* what that was set to last */
 	struct model *model;
-	json_t *inbox;          /* what callbacks noted: {"src","clk","rec"} */
+	json_t *inbox;  /* what callbacks noted: {"src","clk","rec","text"}; without rec it was not read, and is of "count" */
+	json_t *unread; /* what is on disk and was not taken in yet; NULL: nothing */
+	bool later;     /* case_later() */
 	struct object *objects; /* uthash by name */
 	struct object *keyed;   /* the first MR or window that is no QP's own */
 	unsigned n_objects, marks;
@@ -175,6 +177,12 @@ void case_record(struct case_run *r, const char *src, json_t *rec);
 void case_note(struct case_run *r, const char *src, const char *clk, json_t *rec);
 /* The same for one that came as this text, `{...}`, which is copied. */
 void case_note_text(struct case_run *r, const char *src, const char *clk, json_t *rec, const char *text, size_t len);
+/* The same for one of `count` records that came as this text, and was not read: what it tells is for later. */
+void case_note_unread(struct case_run *r, const char *src, const char *clk, const char *text, size_t len, uint64_t count);
+/* From now on records are written down at once and read when it is over: while nothing waits for what they tell, and there is
+ * nothing that they could tell of but the ends that are moved. Off: all that there are are read. */
+void case_later(struct case_run *r, bool on);
+void case_catch_up(struct case_run *r);
 __attribute__((format(printf, 3, 4))) void case_lost(struct case_run *r, unsigned count, const char *fmt, ...);
 
 /* Stops before this step, where the plan has it so (controller_pause.c). */

@@ -29,6 +29,7 @@ struct step_ops {
 	/* Steps that `together` can send in one message: requests in, outcome after they ran. NULL: run alone. */
 	int (*queue)(struct case_run *r, const json_t *step, struct ops *ops, struct error *e);
 	void (*finish)(struct case_run *r, const json_t *step, struct ops *ops);
+	bool moves; /* it moves ends, and asks for nothing that records tell of others */
 	bool looks; /* it does nothing to anybody: should the kernel die now, it is of what was done before */
 };
 
@@ -109,6 +110,7 @@ struct recover_path {
 	const char *help;
 	/* NULL: the name is known, the path is not there yet. Takes the ends from whatever they are to RTS. */
 	int (*run)(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e);
+	bool moves; /* it asks for nothing that records tell */
 };
 
 extern const struct recover_path recover_table[]; /* ends with a row without a name */

@@ -29,6 +29,18 @@ void case_note_text(struct case_run *r, const char *src, const char *clk, json_t
 		json_decref(rec);
 }
 
+void case_note_unread(struct case_run *r, const char *src, const char *clk, const char *text, size_t len, uint64_t count)
+{
+	json_array_append_new(r->inbox, json_pack("{s:s,s:s*,s:o,s:I}", "src", src, "clk", clk, "text",
+						  json_stringn_nocheck(text, len), "count", (json_int_t)count));
+}
+
+void case_later(struct case_run *r, bool on)
+{
+	r->later = on && !r->posts && !json_object_size(r->traffics) && !faults_active(r) && !wire_wanted(r);
+	case_drain(r);
+}
+
 void case_note(struct case_run *r, const char *src, const char *clk, json_t *rec)
 {
 	case_note_text(r, src, clk, rec, NULL, 0);
@@ -132,25 +144,77 @@ static void take_in(struct case_run *r, const json_t *rec)
 		r->news++;
 }
 
-static void write_down(struct case_run *r, const char *src, const char *clk, json_t *rec, const json_t *text);
-
-/* The bystander's are looked at one by one, and most are not kept. */
-static void write_down_many(struct case_run *r, const char *src, const char *clk, json_t *rec, const json_t *text)
+static void take_in_all(struct case_run *r, const json_t *rec)
 {
-	bool kept = !plan_is_bystander(src);
-	size_t n = many_count(rec);
+	size_t n = many_is_record(rec) ? many_count(rec) : 0;
 
 	if (!n)
-		case_lost(r, 1, "%s: a record of many whose columns are not as long as it says", src);
-	else if (kept)
-		write_line(r, src, clk, rec, text);
+		take_in(r, rec);
 	for (size_t i = 0; i < n; i++) {
 		json_t *one = many_record(rec, i);
 
-		if (kept)
-			take_in(r, one);
+		take_in(r, one);
+		json_decref(one);
+	}
+}
+
+void case_catch_up(struct case_run *r)
+{
+	json_t *unread = r->unread, *one;
+	size_t i;
+
+	r->unread = NULL;
+	json_array_foreach(unread, i, one) {
+		const json_t *text = json_object_get(one, "text");
+		json_t *rec = text ? json_loadb(json_string_value(text), json_string_length(text), JSON_REJECT_DUPLICATES, NULL)
+				   : json_incref(json_object_get(one, "rec"));
+
+		if (text && rec)
+			json_object_update(rec, json_object_get(one, "more"));
+		if (!rec || (many_is_record(rec) && !many_count(rec)))
+			case_lost(r, 1, "a record of many that is none");
 		else
-			write_down(r, src, clk, one, NULL);
+			take_in_all(r, rec);
+		json_decref(rec);
+	}
+	json_decref(unread);
+}
+
+/* It is on disk; it is taken in when its turn comes. */
+static void take_in_order(struct case_run *r, json_t *rec)
+{
+	if (!r->later && !r->unread) {
+		take_in_all(r, rec);
+		return;
+	}
+	if (!r->unread)
+		r->unread = json_array();
+	json_array_append_new(r->unread, json_pack("{s:O}", "rec", rec));
+}
+
+static void write_down_unread(struct case_run *r, const json_t *note)
+{
+	const json_t *text = json_object_get(note, "text");
+	json_t *more = NULL;
+
+	recorder_write_unread(r->rec, json_str(note, "src"), json_str(note, "clk"), json_string_value(text),
+			      json_string_length(text), json_u64(note, "count", 1), &more);
+	if (!r->unread)
+		r->unread = json_array();
+	json_array_append_new(r->unread, json_pack("{s:O,s:o}", "text", text, "more", more));
+}
+
+static void write_down(struct case_run *r, const char *src, const char *clk, json_t *rec, const json_t *text);
+
+/* The bystander's are looked at one by one, and most are not kept. */
+static void write_down_each(struct case_run *r, const char *src, const char *clk, const json_t *rec)
+{
+	size_t n = many_count(rec);
+
+	for (size_t i = 0; i < n; i++) {
+		json_t *one = many_record(rec, i);
+
+		write_down(r, src, clk, one, NULL);
 		json_decref(one);
 	}
 }
@@ -160,8 +224,12 @@ static void write_down(struct case_run *r, const char *src, const char *clk, jso
 	const char *kind = json_str(rec, "kind"), *phase = json_str(rec, "phase");
 	bool tells;
 
-	if (many_is_record(rec)) {
-		write_down_many(r, src, clk, rec, text);
+	if (many_is_record(rec) && !many_count(rec)) {
+		case_lost(r, 1, "%s: a record of many whose columns are not as long as it says", src);
+		return;
+	}
+	if (many_is_record(rec) && plan_is_bystander(src)) {
+		write_down_each(r, src, clk, rec);
 		return;
 	}
 	if (bystander_record(src, rec, &tells)) {
@@ -169,12 +237,13 @@ static void write_down(struct case_run *r, const char *src, const char *clk, jso
 		r->bystander.ended |= kind && phase && strcmp(kind, "traffic") == 0 && strcmp(phase, "end") == 0;
 		if (tells) {
 			write_line(r, src, clk, rec, text);
+			case_catch_up(r);
 			model_feed(r->model, rec);
 		}
 		return;
 	}
 	write_line(r, src, clk, rec, text);
-	take_in(r, rec);
+	take_in_order(r, rec);
 }
 
 static void note_death(struct case_run *r, const char *agent, const char *why)
@@ -214,11 +283,17 @@ void case_drain(struct case_run *r)
 		size_t i;
 
 		r->inbox = json_array();
-		json_array_foreach(all, i, note)
-			write_down(r, json_str(note, "src"), json_str(note, "clk"), json_object_get(note, "rec"),
-				   json_object_get(note, "text"));
+		json_array_foreach(all, i, note) {
+			if (json_object_get(note, "rec"))
+				write_down(r, json_str(note, "src"), json_str(note, "clk"), json_object_get(note, "rec"),
+					   json_object_get(note, "text"));
+			else
+				write_down_unread(r, note);
+		}
 		json_decref(all);
 	}
+	if (!r->later)
+		case_catch_up(r);
 	note_ends(r);
 	wire_note_end(r);
 }

@@ -120,7 +120,7 @@ static void take_line(struct line *line, char *text, size_t len)
 
 	if (len && text[len - 1] == '\r')
 		text[--len] = '\0';
-	if (len == 0)
+	if (len == 0 || (line->ops->on_line && line->ops->on_line(line->user, text, len)))
 		return;
 	value = text[0] == '{' ? json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	if (value) {

@@ -22,6 +22,8 @@
 struct line;
 
 struct line_ops {
+	/* A line before it is read: true, and it was all that was wanted of it. text is borrowed and ends with a 0. May be NULL. */
+	bool (*on_line)(void *user, const char *text, size_t len);
 	/* A line that is a JSON object. value is borrowed. */
 	void (*on_json)(void *user, json_t *value);
 	/* A line that is not (launcher chatter before the hello, garbage after it). */

@@ -61,7 +61,7 @@ static void on_end(void *user, int err)
 	s->err = err;
 }
 
-static const struct line_ops ops = { on_json, on_text, on_end };
+static const struct line_ops ops = { .on_json = on_json, .on_text = on_text, .on_end = on_end };
 
 static bool has_ended(void *user)
 {

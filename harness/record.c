@@ -183,24 +183,34 @@ static bool can_be_continued(const json_t *rec)
 	return json_object_get(rec, "t") != NULL;
 }
 
-int recorder_write_text(struct recorder *r, const char *src, const char *clk, json_t *rec, const char *text, size_t len)
+int recorder_write_unread(struct recorder *r, const char *src, const char *clk, const char *text, size_t len, uint64_t count,
+			  json_t **ret_more)
 {
-	json_t *more;
-	char *end = NULL, *line = NULL;
+	json_t *more = json_pack("{s:I}", "t", (json_int_t)0);
+	char *end, *line = NULL;
 
-	if (r->error || len < 3 || text[0] != '{' || text[len - 1] != '}' || !can_be_continued(rec))
-		return recorder_write(r, src, clk, rec);
-	more = json_pack("{s:I}", "t", (json_int_t)0);
 	complete(r, src, clk, more);
-	json_object_del(more, "t");
-	r->n += records_in(rec) - 1;
-	json_object_update(rec, more);
+	r->n += count - 1;
+	json_object_del(more, "t"); /* its own */
 	end = json_dumps(more, JSON_COMPACT);
-	json_decref(more);
 	if (end && asprintf(&line, "%.*s,%s", (int)len - 1, text, end + 1) < 0)
 		line = NULL;
 	free(end);
+	*ret_more = more;
 	return line ? put_line(r, line, strlen(line)) : (r->error = -ENOMEM);
+}
+
+int recorder_write_text(struct recorder *r, const char *src, const char *clk, json_t *rec, const char *text, size_t len)
+{
+	json_t *more;
+	int rc;
+
+	if (r->error || len < 3 || text[0] != '{' || text[len - 1] != '}' || !can_be_continued(rec))
+		return recorder_write(r, src, clk, rec);
+	rc = recorder_write_unread(r, src, clk, text, len, records_in(rec), &more);
+	json_object_update(rec, more);
+	json_decref(more);
+	return rc;
 }
 
 int recorder_error(const struct recorder *r)

@@ -36,6 +36,11 @@ int recorder_write(struct recorder *r, const char *src, const char *clk, json_t 
 /* The same for a record that came as text, `{...}`, and was not changed since: to put it together again costs more than the rest.
  */
 int recorder_write_text(struct recorder *r, const char *src, const char *clk, json_t *rec, const char *text, size_t len);
+/* The same for one of `count` records (many.h) that nobody has read yet. *ret_more: what the recorder has put to it, a new
+ * reference.
+ */
+int recorder_write_unread(struct recorder *r, const char *src, const char *clk, const char *text, size_t len, uint64_t count,
+			  json_t **ret_more);
 /* Writes what waits. Returns as recorder_write(). */
 int recorder_flush(struct recorder *r);
 /* When what waits is to be written; UINT64_MAX: nothing waits. */

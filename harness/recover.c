@@ -14,15 +14,16 @@
 #define CHECK_NS (15 * NSEC_PER_SEC)
 
 const struct recover_path recover_table[] = {
-	{ "reset", "drain, ERR, RESET, then connect both ends anew with new PSNs and keys", recover_reset },
-	{ "recreate", "drain, destroy and create the QPs, then connect them", recover_recreate },
-	{ "cm", "rdma_cm disconnect, then new QPs and connect: the CM keeps the old QPNs for a while", recover_cm },
-	{ "sq", "SQE to RTS, for UD and UC", recover_sq },
-	{ "sqd", "drain the send queue, change the path, go on", recover_sqd },
+	{ "reset", "drain, ERR, RESET, then connect both ends anew with new PSNs and keys", recover_reset, true },
+	{ "recreate", "drain, destroy and create the QPs, then connect them", recover_recreate, false },
+	{ "cm", "rdma_cm disconnect, then new QPs and connect: the CM keeps the old QPNs for a while", recover_cm, false },
+	{ "sq", "SQE to RTS, for UD and UC", recover_sq, false },
+	{ "sqd", "drain the send queue, change the path, go on", recover_sqd, false },
 	{ "reopen", "agents whose device is gone wait for it, or else all close theirs; opened again, new QPs, connect",
-	  recover_reopen },
-	{ "restart", "agents whose process is gone are started anew, or else all; then new QPs and connect", recover_restart },
-	{ NULL, NULL, NULL },
+	  recover_reopen, false },
+	{ "restart", "agents whose process is gone are started anew, or else all; then new QPs and connect", recover_restart,
+	  false },
+	{ NULL, NULL, NULL, false },
 };
 
 const struct recover_path *recover_find(const char *name)
@@ -168,11 +169,14 @@ static int attempt_once(struct case_run *r, const json_t *step, const struct rec
 {
 	int rc;
 
+	case_later(r, path->moves && many_may(r, ends));
 	recover_phase(r, step, "begin", attempt, NULL);
 	r->attempt = attempt;
 	rc = path->run(r, ends, step, e);
-	if (!rc) {
+	if (!rc)
 		recover_phase(r, step, "rts", attempt, NULL);
+	case_later(r, false);
+	if (!rc) {
 		rc = check_traffic(r, pair_ends, step, attempt, end_ns, e);
 	}
 	recover_phase(r, step, rc ? "failed" : "verified", attempt, rc ? e->text : NULL);

@@ -25,11 +25,11 @@ static const struct step_ops step_table[] = {
 	{ .name = "exchange", .run = step_exchange },
 	{ .name = "expect", .run = step_expect, .looks = true },
 	{ .name = "fault", .run = step_fault },
-	{ .name = "modify", .queue = step_modify_queue },
+	{ .name = "modify", .queue = step_modify_queue, .moves = true },
 	{ .name = "poll", .queue = step_poll_queue },
 	{ .name = "post", .queue = step_post_queue, .finish = step_post_finish },
 	{ .name = "post_recv", .queue = step_post_recv_queue },
-	{ .name = "recover", .run = step_recover },
+	{ .name = "recover", .run = step_recover, .moves = true },
 	{ .name = "remember", .run = step_remember, .looks = true },
 	{ .name = "repeat", .run = step_repeat },
 	{ .name = "together", .run = step_together },
@@ -131,6 +131,8 @@ void step_run(struct case_run *r, const json_t *step)
 
 	if (r->end_ns && now_ns() >= r->end_ns)
 		r->over = true;
+	if (!ops || !ops->moves)
+		case_later(r, false);
 	case_drain(r);
 	if (!r->over)
 		case_pause(r, step);

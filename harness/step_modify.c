@@ -186,6 +186,7 @@ int step_modify_queue(struct case_run *r, const json_t *step, struct ops *ops, s
 	rc = json_array_size(qps) ? ends_of_names(r, qps, &ends, e) : 0;
 	json_decref(qps);
 	many = !rc && is_bare(step) && many_may(r, &ends);
+	case_later(r, many);
 	for (i = 0; !rc && i < ends.n; i++) {
 		if (many)
 			many_move(ops, ends.qp[i], json_str(step, "to"), "step", true);
