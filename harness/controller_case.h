@@ -293,6 +293,7 @@ struct object {
 	/* MR */
 	uint32_t rkey, old_rkey;
 	bool had_old;
+	json_t *key; /* as it is handed over; NULL: nobody was told of it yet */
 	/* QP */
 	const char *peer, *pair;
 	const char *state; /* static; as last seen */

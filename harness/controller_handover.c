@@ -46,17 +46,26 @@ static json_t *window_key(struct case_run *r, const struct object *mw)
 	return json_pack("{s:I,s:o,s:i}", "rkey", (json_int_t)mw->rkey, "addr", json_hex(addr), "life", (int)mw->life);
 }
 
-static void add_keys(struct case_run *r, const struct object *qp, const struct object *first, json_t *keys)
+/* Borrowed: the same in each handover, until the region gets another key. */
+static json_t *region_key(struct object *mr)
 {
-	for (const struct object *o = first; o; o = o->keyed) {
+	if (!mr->key || json_int(mr->key, "rkey", -1) != mr->rkey || json_int(mr->key, "life", -1) != mr->life) {
+		json_decref(mr->key);
+		mr->key = json_pack("{s:I,s:O,s:i}", "rkey", (json_int_t)mr->rkey, "addr", json_object_get(mr->ret, "addr"), "life",
+				    (int)mr->life);
+	}
+	return mr->key;
+}
+
+static void add_keys(struct case_run *r, const struct object *qp, struct object *first, json_t *keys)
+{
+	for (struct object *o = first; o; o = o->keyed) {
 		if (!o->exists || strcmp(o->agent, qp->agent) != 0)
 			continue;
 		if (o->type == OBJECT_MW)
 			json_object_set_new(keys, o->name, window_key(r, o));
 		else
-			json_object_set_new(keys, o->name,
-					    json_pack("{s:I,s:O,s:i}", "rkey", (json_int_t)o->rkey, "addr",
-						      json_object_get(o->ret, "addr"), "life", (int)o->life));
+			json_object_set(keys, o->name, region_key(o));
 	}
 }
 
@@ -74,11 +83,10 @@ json_t *handover_make(struct case_run *r, const struct object *qp)
 	const struct ctl_agent *a = agent_find(r, qp->agent);
 	const json_t *device = a ? a->device : NULL;
 	const char *gid = json_str(device, "gid");
-
 	json_t *told;
 
-	told = json_pack("{s:s,s:I,s:I,s:s,s:I,s:I,s:i,s:o}", "qp", qp->name, "qpn", (json_int_t)qp->qpn, "psn",
-			 (json_int_t)qp->sq_psn, "gid", gid ? gid : "", "lid", (json_int_t)json_int(device, "lid", 0), "mtu",
+	told = json_pack("{s:O,s:I,s:I,s:s,s:I,s:I,s:i,s:o}", "qp", json_object_get(qp->plan, "name"), "qpn", (json_int_t)qp->qpn,
+			 "psn", (json_int_t)qp->sq_psn, "gid", gid ? gid : "", "lid", (json_int_t)json_int(device, "lid", 0), "mtu",
 			 (json_int_t)json_int(device, "mtu", 0), "life", (int)qp->life, "keys", keys_of(r, qp));
 	if (told && is_datagram(qp))
 		json_object_set_new(told, "qkey", json_integer(json_integer_value(qp_attr(qp, "qkey"))));

@@ -106,6 +106,7 @@ void ctl_objects_free(struct case_run *r)
 		json_decref(o->rts);
 		json_decref(o->override_attr);
 		json_decref(o->view);
+		json_decref(o->key);
 		free(o);
 	}
 }
