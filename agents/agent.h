@@ -112,6 +112,9 @@ extern const struct request_op request_table[]; /* ends with a row without op */
 
 /* Folds. */
 bool many_qp_modify(struct agent *a, struct request *r);
+bool many_qp_query(struct agent *a, struct request *r);
+bool many_post_recv(struct agent *a, struct request *r);
+bool many_drain(struct agent *a, struct request *r);
 
 void op_many(struct agent *a, struct request *r);
 void op_clock(struct agent *a, struct request *r);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const void *row_at(struct rows rows, size_t i)
+const void *rows_at(struct rows rows, size_t i)
 {
 	return (const char *)rows.first + i * rows.stride;
 }
@@ -53,14 +53,14 @@ json_t *column_values(const struct column *c, struct rows rows)
 	json_t *values = json_array();
 
 	for (size_t i = 0; i < rows.n; i++)
-		json_array_append_new(values, column_value(c, row_at(rows, i)));
+		json_array_append_new(values, column_value(c, rows_at(rows, i)));
 	return values;
 }
 
 bool column_is_alike(const struct column *c, struct rows rows)
 {
 	for (size_t i = 1; i < rows.n; i++) {
-		const char *one = row_at(rows, i);
+		const char *one = rows_at(rows, i);
 
 		if (c->bytes ? memcmp(one + c->offset, (const char *)rows.first + c->offset, c->bytes) != 0
 			     : strcmp(text(c, one), text(c, rows.first)) != 0)

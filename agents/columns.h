@@ -30,6 +30,7 @@ struct rows {
 	const void *first;
 	size_t stride, n;
 };
+const void *rows_at(struct rows rows, size_t i);
 
 /* New references. */
 json_t *column_value(const struct column *c, const void *row);

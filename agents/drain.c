@@ -11,16 +11,21 @@
 #include "../harness/units.h"
 #include "cq.h"
 #include "extended.h"
+#include "fold.h"
 #include "object.h"
 #include "post.h"
 #include "qp.h"
 
 #define WAIT_NS (5 * NSEC_PER_SEC)
 
+/* Of one QP, or of those of a fold. */
 struct drain {
 	struct agent *agent;
-	struct qp *qp;
 	struct request *req;
+	struct fold fold; /* n 0: none */
+	struct qp **qp;   /* NULL: the fold has an answer for it */
+	size_t n, done;   /* those before have had no request left */
+	struct qp *one;
 	sd_event_source *timer;
 	struct drain *next;
 };
@@ -30,23 +35,70 @@ static uint64_t in_flight(const struct qp *qp)
 	return qp->sq->in_flight + qp->rq->in_flight;
 }
 
+/* What there is to say of one that has some left, and the negative errno. */
+static int left_error(const struct qp *qp, uint64_t left, struct error *e)
+{
+	return error_set(e, -ETIMEDOUT, "%s: %llu work requests have no end yet", qp->o.name, (unsigned long long)left);
+}
+
+static json_t *left_json(uint64_t left)
+{
+	return json_pack("{s:I}", "in_flight", (json_int_t)left);
+}
+
+static void answer_one(struct drain *d)
+{
+	uint64_t left = d->done ? 0 : in_flight(d->one);
+	struct error e;
+
+	if (left)
+		request_fail_with(d->req, left_error(d->one, left, &e), left_json(left), "%s", e.text);
+	else
+		request_reply(d->req, left_json(0));
+}
+
+static void answer_fold(struct drain *d)
+{
+	static const uint64_t none = 0;
+	static const struct column in_flight_column = { "in_flight", 0, sizeof(none), NULL };
+	struct error e;
+
+	for (size_t i = d->done; i < d->n; i++) {
+		uint64_t left = d->qp[i] ? in_flight(d->qp[i]) : 0;
+
+		if (left) {
+			int rc = left_error(d->qp[i], left, &e);
+
+			fold_fail(&d->fold, i, reply_failed(rc, left_json(left), e.text));
+		}
+	}
+	fold_answer(&d->fold, &in_flight_column, 1, (struct rows){ &none, 0, d->n });
+	fold_release(&d->fold);
+	free(d->qp);
+}
+
 static void end(struct drain *d)
 {
-	struct agent *a = d->agent;
-	uint64_t left = in_flight(d->qp);
-	struct request *req = d->req;
-	const char *name = d->qp->o.name;
-
-	LL_DELETE(a->drains, d);
+	LL_DELETE(d->agent->drains, d);
 	sd_event_source_disable_unref(d->timer);
-	cq_unwatch(d->qp->scq);
-	cq_unwatch(d->qp->rcq);
-	free(d);
-	if (left)
-		request_fail_with(req, -ETIMEDOUT, json_pack("{s:I}", "in_flight", (json_int_t)left),
-				  "%s: %llu work requests have no end yet", name, (unsigned long long)left);
+	for (size_t i = 0; i < d->n; i++) {
+		if (!d->qp[i])
+			continue;
+		cq_unwatch(d->qp[i]->scq);
+		cq_unwatch(d->qp[i]->rcq);
+	}
+	if (d->fold.n)
+		answer_fold(d);
 	else
-		request_reply(req, json_pack("{s:i}", "in_flight", 0));
+		answer_one(d);
+	free(d);
+}
+
+static bool is_done(struct drain *d)
+{
+	while (d->done < d->n && (!d->qp[d->done] || in_flight(d->qp[d->done]) == 0))
+		d->done++;
+	return d->done == d->n;
 }
 
 void drain_check(struct agent *a)
@@ -56,7 +108,7 @@ void drain_check(struct agent *a)
 	while (d) {
 		struct drain *next = d->next;
 
-		if (in_flight(d->qp) == 0)
+		if (is_done(d))
 			end(d);
 		d = next;
 	}
@@ -112,27 +164,95 @@ static void post_marker(struct agent *a, struct qp *qp)
 		    json_pack("{s:s, s:i, s:b, s:s, s:b}", "op", "SEND", "size", 0, "signaled", 1, "by", "harness", "marker", 1));
 }
 
+/* Polls what is there. */
+static void arm(struct drain *d)
+{
+	const struct cq *seen[2] = { NULL };
+
+	for (size_t i = 0; i < d->n; i++) {
+		struct cq *const own[2] = { d->qp[i] ? d->qp[i]->scq : NULL, d->qp[i] ? d->qp[i]->rcq : NULL };
+
+		for (unsigned k = 0; k < 2; k++) {
+			if (!own[k] || own[k] == seen[0] || own[k] == seen[1])
+				continue;
+			cq_arm(d->agent, own[k]);
+			seen[k] = own[k];
+		}
+	}
+}
+
+/* Its QPs are known. */
+static void begin(struct drain *d, uint64_t deadline_ns)
+{
+	struct agent *a = d->agent;
+
+	if (loop_timer(a->loop, now_ns() + deadline_ns, on_deadline, d, &d->timer) < 0)
+		abort(); /* no memory */
+	agent_fold(a, true);
+	for (size_t i = 0; i < d->n; i++) {
+		if (!d->qp[i])
+			continue;
+		post_marker(a, d->qp[i]);
+		cq_watch(d->qp[i]->scq);
+		cq_watch(d->qp[i]->rcq);
+	}
+	agent_fold(a, false);
+	arm(d);
+	/* Only now it may end. */
+	LL_PREPEND(a->drains, d);
+	drain_check(a);
+}
+
+static struct drain *drain_new(struct agent *a, struct request *r)
+{
+	struct drain *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		abort();
+	d->agent = a;
+	d->req = r;
+	return d;
+}
+
 void op_drain(struct agent *a, struct request *r)
 {
 	struct object *o = object_need(a, r, OBJECT_QP, "qp");
-	uint64_t deadline_ns = json_u64(r->body, "deadline_ns", WAIT_NS);
-	struct qp *qp = (struct qp *)o;
 	struct drain *d;
 
 	if (!o)
 		return;
-	d = calloc(1, sizeof(*d));
-	if (!d)
+	d = drain_new(a, r);
+	d->one = (struct qp *)o;
+	d->qp = &d->one;
+	d->n = 1;
+	begin(d, json_u64(r->body, "deadline_ns", WAIT_NS));
+}
+
+bool many_drain(struct agent *a, struct request *r)
+{
+	static const char *const known[] = { "deadline_ns", NULL };
+	struct drain *d;
+	struct fold fold;
+
+	/* All of them wait at the same time: none comes after one that fails. */
+	if (json_bool(r->body, "stops", false) || json_object_size(json_object_get(r->body, "each")) != 1 ||
+	    !fold_begin(&fold, a, r, "qp", known))
+		return false;
+	d = drain_new(a, r);
+	d->fold = fold;
+	d->n = fold.n;
+	d->qp = calloc(d->n, sizeof(struct qp *));
+	if (!d->qp)
 		abort();
-	*d = (struct drain){ .agent = a, .qp = qp, .req = r };
-	if (loop_timer(a->loop, now_ns() + deadline_ns, on_deadline, d, &d->timer) < 0)
-		abort(); /* no memory */
-	post_marker(a, qp);
-	LL_PREPEND(a->drains, d);
-	cq_watch(qp->scq);
-	cq_watch(qp->rcq);
-	/* These poll what is there, which may end this drain. */
-	cq_arm(a, qp->scq);
-	cq_arm(a, qp->rcq);
-	drain_check(a);
+	for (size_t i = 0; i < d->n; i++) {
+		struct object *o = NULL;
+		struct error e;
+		int rc = object_want(a, OBJECT_QP, "drain", fold_name(&d->fold, i), &o, &e);
+
+		if (rc < 0)
+			fold_fail(&d->fold, i, reply_failed(rc, NULL, e.text));
+		d->qp[i] = (struct qp *)o;
+	}
+	begin(d, json_u64(d->fold.all, "deadline_ns", WAIT_NS));
+	return true;
 }

@@ -13,6 +13,7 @@
 #include "../harness/attr.h"
 #include "../harness/json.h"
 #include "../harness/names.h"
+#include "fold.h"
 #include "qp_move.h"
 #include "verbs_thread.h"
 
@@ -27,27 +28,21 @@ struct put {
 	const json_t *column;
 };
 
-/* What became of a member; reply: what the others do not have. */
 struct ended {
 	const char *old, *new;
 	uint32_t life;
-	json_t *reply;
 };
 
 struct moves {
-	struct agent *agent;
-	struct request *req; /* NULL once answered: a chunk that hangs outlives it */
-	json_t *body;
-	const json_t *names, *set;
+	struct fold fold;
+	const json_t *set;
 	struct put put[PUTS_MAX];
 	unsigned n_put;
 	int to, put_mask;
-	bool gid, stops;
+	bool gid;
 	char by[16];
-	size_t n, next;
-	struct ended *ended;
-	bool failed; /* any */
-	unsigned refs;
+	size_t next;
+	struct ended *ended; /* of those that did not fail */
 };
 
 struct chunk {
@@ -65,13 +60,10 @@ struct chunk {
 	size_t member[CHUNK];
 };
 
-static void moves_unref(struct moves *f)
+/* When none of its chunks is under way any more: one that hangs outlives the answer. */
+static void moves_free(struct moves *f)
 {
-	if (--f->refs)
-		return;
-	for (size_t i = 0; i < f->n; i++)
-		json_decref(f->ended[i].reply);
-	json_decref(f->body);
+	fold_release(&f->fold);
 	free(f->ended);
 	free(f);
 }
@@ -163,12 +155,6 @@ static const struct qp_seen_ops record_ops = { have_alike, record_many, record_o
 
 /* ---- replies ---- */
 
-static void end_failed(struct moves *f, size_t member, json_t *reply)
-{
-	f->ended[member].reply = reply;
-	f->failed = true;
-}
-
 static void end_move(struct moves *f, size_t member, const struct move *m)
 {
 	struct error e;
@@ -176,68 +162,39 @@ static void end_move(struct moves *f, size_t member, const struct move *m)
 	if (m->err) {
 		int rc = move_error(m, &e);
 
-		end_failed(f, member, reply_failed(rc, move_reply(m), e.text));
+		fold_fail(&f->fold, member, reply_failed(rc, move_reply(m), e.text));
 		return;
 	}
-	f->ended[member].old = m->seen.old;
-	f->ended[member].new = m->seen.new;
-	f->ended[member].life = m->seen.life;
+	f->ended[member] = (struct ended){ m->seen.old, m->seen.new, m->seen.life };
 }
 
 static void end_not_made(struct moves *f, size_t member, const char *why)
 {
-	json_t *reply;
 	struct error e;
+	int rc = error_set(&e, -ETIMEDOUT, "%s of %s was not made: %s", MODIFY, fold_name(&f->fold, member), why);
 
-	error_set(&e, 0, "%s of %s was not made: %s", MODIFY, json_string_value(json_array_get(f->names, member)), why);
-	reply = reply_failed(-ETIMEDOUT, json_pack("{s:b}", "blocked", 1), e.text);
-	end_failed(f, member, reply);
+	fold_fail(&f->fold, member, reply_failed(rc, json_pack("{s:b}", "blocked", 1), e.text));
 }
 
 /* Those that no chunk has. */
 static void end_rest(struct moves *f, const char *blocked)
 {
-	for (; f->next < f->n; f->next++) {
-		if (f->stops || !blocked)
-			end_failed(f, f->next, reply_not_done());
-		else
-			end_not_made(f, f->next, blocked);
-	}
-}
-
-static void answer_each(struct moves *f)
-{
-	json_t *replies = json_array();
-
-	for (size_t i = 0; i < f->n; i++) {
-		struct ended *one = &f->ended[i];
-
-		json_array_append_new(replies, one->reply ? one->reply
-							  : json_pack("{s:s, s:s, s:i, s:i}", "old", one->old, "new", one->new,
-								      "life", (int)one->life, "rc", 0));
-		one->reply = NULL;
-	}
-	request_reply_each(f->req, replies);
+	if (f->fold.stops || !blocked)
+		fold_stop(&f->fold, f->next);
+	else
+		for (size_t i = f->next; i < f->fold.n; i++)
+			end_not_made(f, i, blocked);
+	f->next = f->fold.n;
 }
 
 static void answer(struct moves *f)
 {
 	static const struct column columns[] = { COLUMN_TEXT(struct ended, old, "old"), COLUMN_TEXT(struct ended, new, "new"),
 						 COLUMN(struct ended, life, "life") };
-	struct line *line = f->agent->line;
+	struct line *line = f->fold.agent->line;
 
-	if (f->failed) {
-		answer_each(f);
-	} else {
-		json_t *all = json_object(), *each = json_object();
-
-		for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
-			column_put(&columns[i], (struct rows){ f->ended, sizeof(*f->ended), f->n }, all, each);
-		request_reply_fold(f->req, f->n, all, each);
-	}
-	f->req = NULL;
+	fold_answer(&f->fold, columns, sizeof(columns) / sizeof(*columns), (struct rows){ f->ended, sizeof(*f->ended), f->fold.n });
 	line_uncork(line);
-	moves_unref(f);
 }
 
 /* ---- chunks ---- */
@@ -281,25 +238,25 @@ static void chunk_add(struct chunk *c, struct qp *qp, size_t member)
 /* The next members, up to one that has to wait for those before it. */
 static void chunk_fill(struct chunk *c, struct moves *f)
 {
-	while (c->n < CHUNK && f->next < f->n) {
-		const char *name = json_string_value(json_array_get(f->names, f->next));
-		struct object *o = object_find(f->agent, OBJECT_QP, name);
+	while (c->n < CHUNK && f->next < f->fold.n) {
+		const char *name = fold_name(&f->fold, f->next);
+		struct object *o = object_find(f->fold.agent, OBJECT_QP, name);
 		struct error e;
 		int rc;
 
 		if (o && o->busy && chunk_has(c, o))
 			return;
-		rc = object_want(f->agent, OBJECT_QP, "qp_modify", name, &o, &e);
+		rc = object_want(f->fold.agent, OBJECT_QP, "qp_modify", name, &o, &e);
 		if (rc == 0) {
 			if (!parse_for(c, (struct qp *)o))
 				return;
 			chunk_add(c, (struct qp *)o, f->next++);
 			continue;
 		}
-		if (f->stops && c->n) /* those before it first */
+		if (f->fold.stops && c->n) /* those before it first */
 			return;
-		end_failed(f, f->next++, reply_failed(rc, NULL, e.text));
-		if (f->stops)
+		fold_fail(&f->fold, f->next++, reply_failed(rc, NULL, e.text));
+		if (f->fold.stops)
 			end_rest(f, NULL);
 	}
 }
@@ -312,13 +269,13 @@ static bool next_chunk(struct moves *f)
 {
 	struct chunk *c;
 
-	if (f->agent->leaving) /* what it releases is not to be moved any more */
+	if (f->fold.agent->leaving) /* what it releases is not to be moved any more */
 		end_rest(f, "the controller is gone");
-	if (f->next == f->n)
+	if (f->next == f->fold.n)
 		return false;
 	c = verbs_call_new(sizeof(*c));
 	c->of = f;
-	c->stops = f->stops;
+	c->stops = f->fold.stops;
 	chunk_fill(c, f);
 	if (!c->n) {
 		free(c);
@@ -330,8 +287,7 @@ static bool next_chunk(struct moves *f)
 				       .finish = finish_chunk,
 				       .at = chunk_at,
 				       .overdue = chunk_overdue };
-	f->refs++;
-	verbs_submit(f->agent, &c->call, json_u64(json_object_get(f->body, "all"), "deadline_ns", 0));
+	verbs_submit(f->fold.agent, &c->call, json_u64(f->fold.all, "deadline_ns", 0));
 	return true;
 }
 
@@ -361,7 +317,7 @@ static void chunk_cut(struct chunk *c, unsigned begun, const char *blocked)
 		if (blocked)
 			end_not_made(f, c->member[i], blocked);
 		else
-			end_failed(f, c->member[i], reply_not_done());
+			fold_fail(&f->fold, c->member[i], reply_not_done());
 	}
 	end_rest(f, blocked);
 }
@@ -387,24 +343,24 @@ static void finish_chunk(struct agent *a, struct verbs_call *call)
 	struct chunk *c = (struct chunk *)call;
 	struct moves *f = c->of;
 	unsigned begun = atomic_load(&c->begun) & ~HALTED;
-	bool more;
+	bool more = false;
 
 	if (c->answered) {
 		finish_late(a, c);
-		goto free_chunk;
+	} else {
+		chunk_settle(a, c, begun);
+		if (call->cancelled)
+			chunk_cut(c, begun, "a call before it has not returned");
+		else if (f->fold.stops && f->fold.failed)
+			chunk_cut(c, begun, NULL);
+		/* While it is under way, there is time for the records. */
+		more = next_chunk(f);
+		qp_seen_records(a, &record_ops, c, begun);
+		if (!more)
+			answer(f);
 	}
-	chunk_settle(a, c, begun);
-	if (call->cancelled)
-		chunk_cut(c, begun, "a call before it has not returned");
-	else if (f->stops && f->failed)
-		chunk_cut(c, begun, NULL);
-	/* While it is under way, there is time for the records. */
-	more = next_chunk(f);
-	qp_seen_records(a, &record_ops, c, begun);
 	if (!more)
-		answer(f);
-free_chunk:
-	moves_unref(f);
+		moves_free(f);
 	free(c);
 }
 
@@ -422,7 +378,7 @@ static void chunk_overdue(struct agent *a, struct verbs_call *call, uint64_t wai
 	if (begun) {
 		int rc = verbs_overdue(a, MODIFY, &c->move[at].qp->o, waited_ns, &e);
 
-		end_failed(c->of, c->member[at], reply_failed(rc, json_pack("{s:b}", "blocked", 1), e.text));
+		fold_fail(&c->of->fold, c->member[at], reply_failed(rc, json_pack("{s:b}", "blocked", 1), e.text));
 	}
 	chunk_cut(c, begun, "one before it has not returned");
 	answer(c->of);
@@ -430,34 +386,16 @@ static void chunk_overdue(struct agent *a, struct verbs_call *call, uint64_t wai
 
 /* ---- the request ---- */
 
-static bool all_is_plain(const json_t *all)
-{
-	static const char *const known[] = { "to", "by", "brief", "set", "deadline_ns" };
-	const json_t *set = json_object_get(all, "set");
-	const char *key;
-	json_t *v;
-
-	json_object_foreach((json_t *)all, key, v) {
-		bool found = false;
-
-		for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-			found |= strcmp(key, known[i]) == 0;
-		if (!found)
-			return false;
-	}
-	return json_bool(all, "brief", false) && (!set || json_is_object(set));
-}
-
-static bool column_has_no(const json_t *column, const struct put *p)
+static bool column_may_be_put(const json_t *column, const struct qp_attr_setter *setter)
 {
 	struct ibv_qp_attr scratch;
 	const json_t *v;
 	size_t i;
 
 	json_array_foreach((json_t *)column, i, v)
-		if (p ? json_is_null(v) || qp_attr_put(p->setter, v, &scratch, NULL) < 0 : !json_is_string(v))
-			return true;
-	return false;
+		if (json_is_null(v) || qp_attr_put(setter, v, &scratch, NULL) < 0)
+			return false;
+	return true;
 }
 
 /* A column of the request. */
@@ -465,14 +403,12 @@ static bool take_column(struct moves *f, const char *path, const json_t *column)
 {
 	struct put *p = &f->put[f->n_put];
 
-	if (strcmp(path, "name") == 0) {
-		f->names = column;
-		return !column_has_no(column, NULL);
-	}
+	if (column == f->fold.names)
+		return true;
 	if (strncmp(path, "set.", strlen("set.")) != 0 || f->n_put == PUTS_MAX)
 		return false;
 	*p = (struct put){ qp_attr_setter(path + strlen("set.")), path, column };
-	if (!p->setter || column_has_no(column, p))
+	if (!p->setter || !column_may_be_put(column, p->setter))
 		return false;
 	f->put_mask |= attr_find(path + strlen("set."))->mask;
 	f->gid |= strcmp(path, "set.dest_gid") == 0;
@@ -482,46 +418,49 @@ static bool take_column(struct moves *f, const char *path, const json_t *column)
 
 static bool moves_parse(struct moves *f)
 {
-	const json_t *all = json_object_get(f->body, "all"), *each = json_object_get(f->body, "each");
-	const char *to = json_str(all, "to"), *by = json_str(all, "by"), *path;
+	const char *to = json_str(f->fold.all, "to"), *by = json_str(f->fold.all, "by"), *path;
 	const struct name *state = name_find(&names_state, to ? to : "");
 	struct ibv_qp_attr attr;
 	struct error e;
 	json_t *column;
 	int given;
 
-	if (!state || !all_is_plain(all))
+	f->set = json_object_get(f->fold.all, "set");
+	if (!state || !json_bool(f->fold.all, "brief", false) || (f->set && !json_is_object(f->set)))
 		return false;
 	f->to = state->value;
-	f->set = json_object_get(all, "set");
 	snprintf(f->by, sizeof(f->by), "%s", by ? by : "harness");
 	if (qp_attr_parse(f->set, &(struct qp_defaults){ 0 }, &attr, &given, &e) < 0)
 		return false;
-	json_object_foreach((json_t *)each, path, column)
+	json_object_foreach((json_t *)f->fold.each, path, column)
 		if (!take_column(f, path, column))
 			return false;
-	return f->names != NULL;
+	return true;
 }
 
 bool many_qp_modify(struct agent *a, struct request *r)
 {
-	struct moves *f = calloc(1, sizeof(*f));
+	static const char *const known[] = { "to", "by", "brief", "set", "deadline_ns", NULL };
+	struct fold fold;
+	struct moves *f;
 
+	if (!fold_begin(&fold, a, r, "name", known))
+		return false;
+	f = calloc(1, sizeof(*f));
 	if (!f)
 		abort();
-	*f = (struct moves){
-		.agent = a, .req = r, .body = json_incref(r->body), .stops = json_bool(r->body, "stops", false), .refs = 1
-	};
-	if (!moves_parse(f)) {
-		moves_unref(f);
-		return false;
-	}
-	f->n = json_array_size(f->names);
-	f->ended = calloc(f->n, sizeof(*f->ended));
+	f->fold = fold;
+	f->ended = calloc(fold.n, sizeof(*f->ended));
 	if (!f->ended)
 		abort();
+	if (!moves_parse(f)) {
+		moves_free(f);
+		return false;
+	}
 	line_cork(a->line);
-	if (!next_chunk(f))
+	if (!next_chunk(f)) {
 		answer(f);
+		moves_free(f);
+	}
 	return true;
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../harness/json.h"
+#include "../harness/many.h"
 #include "../harness/pattern.h"
 #include "../harness/units.h"
+#include "fold.h"
 #include "post.h"
 #include "xrc.h"
 
@@ -116,51 +119,198 @@ static unsigned rounded_up_by(const struct qp *qp, uint64_t depth, unsigned coun
 	return (unsigned)(more < room ? more : room);
 }
 
+/* One request: where the receives went, and how. */
+struct receives {
+	struct object *o; /* whose they are */
+	struct queue *q;
+	const char *name; /* of the queue */
+	uint32_t life, size;
+	struct post_result res;
+};
+
+/* Negative, with e filled: the request asks for something that is not to be had. */
+static int post_receives(struct agent *a, const json_t *body, struct object *o, struct receives *ret, struct error *e)
+{
+	bool shared = o->type == OBJECT_SRQ;
+	struct qp *qp = shared ? NULL : (struct qp *)o;
+	struct srq *srq = shared ? (struct srq *)o : NULL;
+	int64_t count = json_int(body, "count", 1);
+	struct post_result *res = &ret->res;
+	struct queue *q = shared ? srq->rq : qp->rq;
+	struct rx before;
+	uint32_t lkey;
+
+	if (!shared && xrc_is(qp->type))
+		return error_set(e, -EINVAL, "post_recv: %s is of an extended reliable connection: it has no receive queue",
+				 o->name);
+	before = q->rx;
+	if (!shared && qp->type == IBV_QPT_UD)
+		q->rx.head = GRH_BYTES;
+	if (count < 1 || count > POST_COUNT_MAX)
+		return error_set(e, -EINVAL, "post_recv: count is %lld, must be 1 to %u", (long long)count, POST_COUNT_MAX);
+	if (rx_parse(a, body, &keys, shared ? NULL : qp->rx_name, &q->rx, e) < 0 || post_lkey(body, q->rx.mr, &lkey, e) < 0)
+		return error_prefix(e, -EINVAL, "post_recv: %s", o->name);
+	*ret = (struct receives){
+		.o = o, .q = q, .name = q->name, .life = q->life, .size = q->rx.size, .res = { .count = (unsigned)count }
+	};
+	if (!shared && json_object_get(body, "depth"))
+		res->count += rounded_up_by(qp, json_u64(body, "depth", 0), res->count);
+	recv_post_list(a, qp, srq, q, lkey, res);
+	if (res->accepted == 0) /* receives of this kind there are none */
+		q->rx = before;
+	return 0;
+}
+
+static json_t *receives_fields(const struct receives *posted, const json_t *body)
+{
+	json_t *f = json_pack("{s:s, s:I, s:b}", "op", "RECV", "size", (json_int_t)posted->size, "signaled", 1);
+
+	json_object_set(f, "as", json_object_get(body, "as"));
+	json_object_set(f, "by", json_object_get(body, "by"));
+	return f;
+}
+
+/* What there is to say of those that were refused, and the negative errno. */
+static int receives_error(const struct receives *posted, struct error *e)
+{
+	return error_set(e, -posted->res.err, "%s: %s: %s", posted->o->type == OBJECT_SRQ ? "ibv_post_srq_recv" : "ibv_post_recv",
+			 posted->o->name, strerror(posted->res.err));
+}
+
 void op_post_recv(struct agent *a, struct request *r)
 {
 	bool shared = json_str(r->body, "srq") != NULL;
 	struct object *o = object_need(a, r, shared ? OBJECT_SRQ : OBJECT_QP, shared ? "srq" : "qp");
-	int64_t count = json_int(r->body, "count", 1);
-	struct post_result res = { .count = (unsigned)count };
-	struct qp *qp = shared ? NULL : (struct qp *)o;
-	struct srq *srq = shared ? (struct srq *)o : NULL;
+	struct receives posted;
 	struct error e = { "" };
-	struct queue *q;
-	struct rx before;
-	uint32_t lkey;
-	json_t *f;
+	int rc;
 
 	if (!o)
 		return;
-	if (!shared && xrc_is(qp->type)) {
-		request_fail(r, -EINVAL, "post_recv: %s is of an extended reliable connection: it has no receive queue", o->name);
+	rc = post_receives(a, r->body, o, &posted, &e);
+	if (rc < 0) {
+		request_fail(r, rc, "%s", e.text);
 		return;
 	}
-	q = shared ? srq->rq : qp->rq;
-	before = q->rx;
-	if (!shared && qp->type == IBV_QPT_UD)
-		q->rx.head = GRH_BYTES;
-	if (count < 1 || count > POST_COUNT_MAX) {
-		request_fail(r, -EINVAL, "post_recv: count is %lld, must be 1 to %u", (long long)count, POST_COUNT_MAX);
-		return;
-	}
-	if (rx_parse(a, r->body, &keys, shared ? NULL : qp->rx_name, &q->rx, &e) < 0 ||
-	    post_lkey(r->body, q->rx.mr, &lkey, &e) < 0) {
-		request_fail(r, -EINVAL, "post_recv: %s: %s", o->name, e.text);
-		return;
-	}
-	if (!shared && json_object_get(r->body, "depth"))
-		res.count += rounded_up_by(qp, json_u64(r->body, "depth", 0), res.count);
-	recv_post_list(a, qp, srq, q, lkey, &res);
-	f = json_pack("{s:s, s:I, s:b}", "op", "RECV", "size", (json_int_t)q->rx.size, "signaled", 1);
-	json_object_set(f, "as", json_object_get(r->body, "as"));
-	json_object_set(f, "by", json_object_get(r->body, "by"));
-	post_record(a, q, &res, f);
-	if (res.accepted == 0) /* receives of this kind there are none */
-		q->rx = before;
-	if (res.err)
-		request_fail_with(r, -res.err, post_reply(&res), "%s: %s: %s", shared ? "ibv_post_srq_recv" : "ibv_post_recv",
-				  o->name, strerror(res.err));
+	post_record(a, posted.q, &posted.res, receives_fields(&posted, r->body));
+	if (posted.res.err)
+		request_fail_with(r, receives_error(&posted, &e), post_reply(&posted.res), "%s", e.text);
 	else
-		request_reply(r, post_reply(&res));
+		request_reply(r, post_reply(&posted.res));
+}
+
+/* ---- many ---- */
+
+static bool are_alike(const struct receives *x, const struct receives *y)
+{
+	return x->o && y->o && !x->res.err && !y->res.err && x->size == y->size;
+}
+
+/* Of n that are alike, and all accepted. */
+static void record_many(struct agent *a, const struct receives *posted, size_t n, const json_t *body)
+{
+	static const struct column columns[] = {
+		COLUMN_TEXT(struct receives, name, "obj"),    COLUMN(struct receives, life, "life"),
+		COLUMN(struct receives, res.t_first_ns, "t"), COLUMN(struct receives, res.t_last_ns, "t_last"),
+		COLUMN(struct receives, res.count, "count"),  COLUMN(struct receives, res.accepted, "accepted"),
+	};
+	json_t *all = receives_fields(posted, body), *each = json_object(), *first = json_array(), *last = json_array();
+
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		column_put(&columns[i], (struct rows){ posted, sizeof(*posted), n }, all, each);
+	for (size_t i = 0; i < n; i++) {
+		json_array_append_new(first, json_hex(posted[i].res.first));
+		json_array_append_new(last, json_hex(posted[i].res.last));
+	}
+	json_object_set_new(each, "first", first);
+	json_object_set_new(each, "last", last);
+	json_object_set_new(all, "errno", json_integer(0));
+	agent_record_many(a, "post", posted->res.t_first_ns, n, all, each);
+}
+
+static void record_each(struct agent *a, const struct receives *posted, size_t n, const json_t *body)
+{
+	agent_fold(a, true);
+	for (size_t from = 0, to; from < n; from = to) {
+		for (to = from + 1; to < n && are_alike(&posted[from], &posted[to]);)
+			to++;
+		if (to - from >= MANY_MIN) {
+			record_many(a, &posted[from], to - from, body);
+			continue;
+		}
+		for (size_t i = from; i < to; i++)
+			if (posted[i].o)
+				post_record(a, posted[i].q, &posted[i].res, receives_fields(&posted[i], body));
+	}
+	agent_fold(a, false);
+}
+
+/* What a member asks for, in one object for all of them. */
+static void set_columns(json_t *body, const struct fold *f, size_t i)
+{
+	const char *key;
+	json_t *column;
+
+	json_object_foreach((json_t *)f->each, key, column) {
+		json_t *value = json_array_get(column, i);
+
+		if (json_is_null(value))
+			value = json_object_get(f->all, key);
+		if (value)
+			json_object_set(body, key, value);
+		else
+			json_object_del(body, key);
+	}
+}
+
+static void post_member(struct fold *f, const json_t *body, size_t i, struct receives *posted)
+{
+	struct object *o;
+	struct error e = { "" };
+	int rc = object_want(f->agent, OBJECT_QP, "post_recv", fold_name(f, i), &o, &e);
+
+	if (rc == 0)
+		rc = post_receives(f->agent, body, o, posted, &e);
+	if (rc < 0) {
+		fold_fail(f, i, reply_failed(rc, NULL, e.text));
+	} else if (posted->res.err) {
+		rc = receives_error(posted, &e);
+		fold_fail(f, i, reply_failed(rc, post_reply(&posted->res), e.text));
+	}
+}
+
+bool many_post_recv(struct agent *a, struct request *r)
+{
+	static const char *const known[] = { "count", "size", "stride", "sge", "slots", "depth", "by", "as", "head", "mr", NULL };
+	static const struct column columns[] = { COLUMN(struct receives, res.accepted, "accepted"),
+						 COLUMN(struct receives, res.err, "errno") };
+	const json_t *each = json_object_get(r->body, "each");
+	struct receives *posted;
+	struct fold f;
+	json_t *body;
+
+	/* Those of shared queues are not a QP's, and their records differ in what has no column. */
+	if (json_object_get(each, "srq") || json_object_get(each, "as") || json_object_get(each, "by") ||
+	    !fold_begin(&f, a, r, "qp", known))
+		return false;
+	posted = calloc(f.n, sizeof(*posted));
+	if (!posted)
+		abort();
+	line_cork(a->line);
+	body = json_copy((json_t *)f.all);
+	for (size_t i = 0; i < f.n; i++) {
+		if (f.stops && f.failed) {
+			fold_stop(&f, i);
+			break;
+		}
+		set_columns(body, &f, i);
+		post_member(&f, body, i, &posted[i]);
+	}
+	record_each(a, posted, f.n, f.all);
+	fold_answer(&f, columns, sizeof(columns) / sizeof(*columns), (struct rows){ posted, sizeof(*posted), f.n });
+	line_uncork(a->line);
+	fold_release(&f);
+	json_decref(body);
+	free(posted);
+	return true;
 }
