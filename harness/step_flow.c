@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "cmp.h"
 #include "json.h"
@@ -68,41 +69,33 @@ struct member {
 	const json_t *step;
 	const struct step_ops *ops;
 	struct ops list;
+	size_t n_ops;
 	struct step_result res;
 };
 
-/* Moves the requests of all members into one list; each member gets its own back afterwards. */
+/* The requests of all members go out as one list; each member has its own back afterwards, with what became of them. */
 static void send_together(struct case_run *r, struct member *m, size_t n, uint64_t timeout_ns)
 {
 	struct ops all = { .head = NULL };
-	struct op **owner = NULL;
 	struct error e = { "" };
-	size_t total = 0;
+	struct op *op, *next;
 
-	for (size_t i = 0; i < n; i++)
-		for (struct op *op = m[i].list.head; op; op = op->next)
-			total++;
-	owner = calloc(total ? total : 1, sizeof *owner); /* NOLINT(bugprone-sizeof-expression): an array of pointers */
-	if (!owner)
-		return;
-	total = 0;
-	for (size_t i = 0; i < n; i++)
-		for (struct op *op = m[i].list.head; op; op = op->next) {
-			owner[total] = ops_add(&all, op->agent, json_incref(op->req));
-			total++;
+	for (size_t i = 0; i < n; i++) {
+		DL_FOREACH_SAFE(m[i].list.head, op, next)
+		{
+			DL_DELETE(m[i].list.head, op);
+			DL_APPEND(all.head, op);
+			m[i].n_ops++;
 		}
+	}
 	ops_run(r, &all, timeout_ns, &e);
-	total = 0;
-	for (size_t i = 0; i < n; i++)
-		for (struct op *op = m[i].list.head; op; op = op->next, total++) {
-			if (!owner[total])
-				continue;
-			op->rc = owner[total]->rc;
-			op->reply = json_incref(owner[total]->reply);
-			snprintf(op->text, sizeof op->text, "%s", owner[total]->text);
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < m[i].n_ops; k++) {
+			op = all.head;
+			DL_DELETE(all.head, op);
+			DL_APPEND(m[i].list.head, op);
 		}
-	ops_free(&all);
-	free(owner);
+	}
 }
 
 static void member_outcome(struct member *m)
@@ -138,6 +131,8 @@ void step_together(struct case_run *r, const json_t *step, struct step_result *r
 			m[i].res.outcome = OUTCOME_ERROR;
 	}
 	set_step(r, step);
+	/* What else happens there is not put off. */
+	case_later(r, false);
 	send_together(r, m, n, CTL_REQUEST_NS);
 	for (i = 0; i < n; i++) {
 		if (!m[i].ops || !m[i].ops->queue) {
