@@ -398,6 +398,8 @@ void many_move(struct ops *ops, struct object *qp, const char *to, const char *b
 void many_complete(struct op *op, bool stops);
 /* What a reply says of an op for many: its rc and text, and the effect on the objects. */
 void many_take(struct case_run *r, struct op *op);
+/* The text of one that has failed for all of them; why NULL: what its rc says. */
+void many_failed(struct op *op, const char *why);
 
 /* ---- connections (controller_link.c, controller_handover.c) ---- */
 

@@ -13,6 +13,7 @@
 #include "controller_case.h"
 #include "controller_rig.h"
 #include "json.h"
+#include "many.h"
 #include "units.h"
 
 #define MODE "QD_FAKE_AGENT"
@@ -59,17 +60,91 @@ static inline json_t *answer_op(const json_t *req, const char *mode)
 	return json_pack("{s:i,s:i,s:i}", "rc", 0, "life", 1, "t", 0);
 }
 
+/* Those of one that is asked of many are said with its last, as one where they are enough. */
+static json_t *fake_records;
+
+static inline void say_record(json_t *rec)
+{
+	if (fake_records)
+		json_array_append_new(fake_records, rec);
+	else
+		say(json_pack("{s:o}", "rec", rec));
+}
+
+/* All of one kind. */
+static inline json_t *fake_fold(json_t *records)
+{
+	const json_t *first = json_array_get(records, 0), *fold;
+	json_t *whole = json_pack("{s:s,s:O,s:O,s:I}", "kind", "many", "of", json_object_get(first, "kind"), "t",
+				  json_object_get(first, "t"), "count", (json_int_t)json_array_size(records));
+
+	fold = many_fold(records);
+	json_object_set(whole, "all", json_object_get(fold, "all"));
+	json_object_set(whole, "each", json_object_get(fold, "each"));
+	json_object_del(json_object_get(whole, "all"), "kind");
+	json_decref((json_t *)fold);
+	return whole;
+}
+
+static inline void say_records(void)
+{
+	json_t *records = fake_records, *rec;
+	size_t i;
+
+	fake_records = NULL;
+	if (json_array_size(records) >= MANY_MIN)
+		say_record(fake_fold(records));
+	else
+		json_array_foreach(records, i, rec)
+			say_record(json_incref(rec));
+	json_decref(records);
+}
+
+static inline json_t *answer_many(const json_t *req, const char *mode)
+{
+	size_t n = many_count(req);
+	json_t *replies = json_array(), *fold;
+	int failed = 0;
+
+	fake_records = json_array();
+	for (size_t i = 0; i < n; i++) {
+		json_t *one = many_member(req, i), *reply;
+
+		json_object_set(one, "op", json_object_get(req, "of"));
+		reply = failed && json_bool(req, "stops", false) ? json_pack("{s:i}", "rc", -ECANCELED) : answer_op(one, mode);
+		failed += json_int(reply, "rc", 0) < 0;
+		json_array_append_new(replies, reply);
+		json_decref(one);
+	}
+	say_records();
+	fold = n ? many_fold(replies) : json_pack("{s:i,s:s}", "rc", -EINVAL, "error", "many: no fold of requests");
+	json_object_set_new(fold, "failed", json_integer(failed));
+	json_decref(replies);
+	return fold;
+}
+
+static inline json_t *answer_part(const json_t *req, const char *mode)
+{
+	return strcmp(json_str(req, "op"), "many") == 0 ? answer_many(req, mode) : answer_op(req, mode);
+}
+
 static inline json_t *answer_one(const json_t *req, const char *mode)
 {
 	const json_t *ops = json_object_get(req, "ops"), *op;
+	bool failed = false;
 	json_t *replies;
 	size_t i;
 
 	if (strcmp(json_str(req, "op"), "batch") != 0)
-		return answer_op(req, mode);
+		return answer_part(req, mode);
 	replies = json_array();
-	json_array_foreach((json_t *)ops, i, op)
-		json_array_append_new(replies, answer_op(op, mode));
+	json_array_foreach((json_t *)ops, i, op) {
+		json_t *reply =
+			failed && json_bool(req, "stops", false) ? json_pack("{s:i}", "rc", -ECANCELED) : answer_part(op, mode);
+
+		failed |= json_int(reply, "rc", 0) < 0 || json_int(reply, "failed", 0) > 0;
+		json_array_append_new(replies, reply);
+	}
 	return json_pack("{s:i,s:o}", "rc", 0, "replies", replies);
 }
 

@@ -319,12 +319,20 @@ static const struct {
 	{ "RTS", "sq_psn", NULL },
 };
 
+/* What all of them are asked for is what this one is to be asked for. */
+static bool may_join_move(const struct op *op, const struct object *qp, const char *to)
+{
+	const json_t *all = json_object_get(op->req, "all"), *gid = json_object_get(json_object_get(all, "set"), "dest_gid");
+
+	return json_has(all, "to", to) && (strcmp(to, "RTR") != 0 || json_equal(gid, json_object_get(qp->told, "gid")));
+}
+
 static void add_move_of_many(struct case_run *r, struct ops *ops, struct object *qp, const char *to, const char *by)
 {
 	struct op *op = many_find(ops, qp, "qp_modify", qp->alike);
 	char path[32];
 
-	if (!op || !json_has(json_object_get(op->req, "all"), "to", to)) {
+	if (!op || !may_join_move(op, qp, to)) {
 		json_t *set = link_attrs(r, qp, to);
 
 		for (size_t i = 0; i < sizeof own_attrs / sizeof own_attrs[0]; i++)
@@ -336,15 +344,12 @@ static void add_move_of_many(struct case_run *r, struct ops *ops, struct object 
 	for (size_t i = 0; i < sizeof own_attrs / sizeof own_attrs[0]; i++) {
 		if (strcmp(own_attrs[i].to, to) != 0)
 			continue;
-		snprintf(path, sizeof path, "set.%s", own_attrs[i].attr);
-		if (own_attrs[i].told) {
-			many_column(op, path, json_object_get(qp->told, own_attrs[i].told));
-		} else {
-			json_t *own = json_integer(qp->sq_psn);
+		json_t *own =
+			own_attrs[i].told ? json_incref(json_object_get(qp->told, own_attrs[i].told)) : json_integer(qp->sq_psn);
 
-			many_column(op, path, own);
-			json_decref(own);
-		}
+		snprintf(path, sizeof path, "set.%s", own_attrs[i].attr);
+		many_column(op, path, own);
+		json_decref(own);
 	}
 }
 

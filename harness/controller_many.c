@@ -40,9 +40,12 @@ static bool attrs_are_equal(const json_t *a, const json_t *b)
 
 	if (json_object_size(a) != json_object_size(b))
 		return false;
-	json_object_foreach((json_t *)a, key, value)
-		if (strcmp(key, "sq_psn") != 0 && !json_equal(value, json_object_get(b, key)))
+	json_object_foreach((json_t *)a, key, value) {
+		const json_t *other = json_object_get(b, key);
+
+		if (!other || (strcmp(key, "sq_psn") != 0 && !json_equal(value, other)))
 			return false;
+	}
 	return true;
 }
 
@@ -230,12 +233,23 @@ static void fail(struct op *op, size_t i, int rc, const char *error)
 		 error ? error : strerror(-rc));
 }
 
+void many_failed(struct op *op, const char *why)
+{
+	char others[32] = "";
+
+	if (op->n_obj > 1)
+		snprintf(others, sizeof others, " and %zu more", op->n_obj - 1);
+	snprintf(op->text, sizeof op->text, "agent %s, %s %s%s: %s", op->agent, op->of, op->obj[0]->name, others,
+		 why ? why : strerror(-op->rc));
+}
+
 void many_take(struct case_run *r, struct op *op)
 {
 	void (*take)(struct case_run * r, const struct op *op, size_t i) = drained;
 
 	if (many_count(op->reply) != op->n_obj) {
-		fail(op, 0, -EPROTO, "the answer is not for as many");
+		op->rc = -EPROTO;
+		many_failed(op, "the answer is not for as many");
 		return;
 	}
 	for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++)

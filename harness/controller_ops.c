@@ -175,6 +175,10 @@ static bool news(void *user)
 static void op_fail(struct op *op, int rc, const char *why)
 {
 	op->rc = rc;
+	if (op->of) {
+		many_failed(op, why);
+		return;
+	}
 	snprintf(op->text, sizeof op->text, "agent %s, %s: %s", op->agent, json_str(op->req, "op"), why ? why : strerror(-rc));
 }
 
@@ -182,8 +186,11 @@ static void op_take(struct case_run *r, struct op *op, json_t *reply)
 {
 	op->reply = json_incref(reply);
 	op->rc = (int)json_int(reply, "rc", 0);
-	if (op->of && op->rc == 0) {
-		many_take(r, op);
+	if (op->of) {
+		if (op->rc < 0)
+			many_failed(op, json_str(reply, "error"));
+		else
+			many_take(r, op);
 		return;
 	}
 	if (op->rc < 0) {

@@ -110,6 +110,7 @@ static void follow(struct case_run *r, const json_t *rec)
 		return;
 	json_decref(o->queried);
 	o->queried = json_incref((json_t *)queried);
+	o->has_seen_psn = false;
 	follow_move(o, rec);
 }
 
@@ -187,6 +188,9 @@ static void take_in_order(struct case_run *r, json_t *rec)
 		take_in_all(r, rec);
 		return;
 	}
+	/* An address that has moved is looked up before the next connection. */
+	if (json_has(rec, "kind", "event"))
+		follow_event(r, rec);
 	if (!r->unread)
 		r->unread = json_array();
 	json_array_append_new(r->unread, json_pack("{s:O}", "rec", rec));
@@ -271,6 +275,8 @@ static void note_ends(struct case_run *r)
 		/* Before its hello it took no part in the case: whoever waits for the hello has an error to tell. */
 		if (!a->hello)
 			continue;
+		/* What it said before is older: its objects had those states, and have none now. */
+		case_catch_up(r);
 		ctl_objects_lost(r, a->name);
 		note_death(r, a->name, agent_end_text(a, why, sizeof why));
 	}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* Forty pairs that are asked by a request for many, against a device that this program plays itself. */
+#include "controller_case.h"
+
+#include <CUnit/Basic.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller_fake.h"
+#include "controller_many_rig.h"
+#include "json.h"
+#include "many.h"
+#include "plan.h"
+#include "units.h"
+
+/* ---- the device ---- */
+
+static json_t *fake_qps; /* name -> {"state","life","sq_psn","dest_qpn","rq_psn"} */
+static int64_t fake_now = 1000;
+
+/* The same for the same name, however many there are. */
+static int qpn_of(const char *name)
+{
+	return 100 + 2 * (int)strtol(name + 2, NULL, 10) + (strstr(name, ".b") != NULL);
+}
+
+static json_t *fake_qp(const char *name)
+{
+	if (!fake_qps)
+		fake_qps = json_object();
+	if (!json_object_get(fake_qps, name))
+		json_object_set_new(fake_qps, name, json_pack("{s:s,s:i}", "state", "RESET", "life", 1));
+	return json_object_get(fake_qps, name);
+}
+
+static json_t *state_record(const char *name, const json_t *qp, const json_t *req)
+{
+	json_t *rec = json_pack("{s:I,s:s,s:s,s:O,s:O,s:O?}", "t", (json_int_t)fake_now++, "kind", "state", "obj", name, "life",
+				json_object_get(qp, "life"), "new", json_object_get(qp, "state"), "by", json_object_get(req, "by"));
+
+	if (json_str(req, "to"))
+		json_object_set_new(rec, "asked", json_string(json_str(req, "to")));
+	json_object_set_new(rec, "queried", json_deep_copy(qp));
+	return rec;
+}
+
+static json_t *device_modify(const json_t *req, const char *mode)
+{
+	const char *name = json_str(req, "name"), *to = json_str(req, "to"), *refused = strstr(mode, "refuses ");
+	json_t *qp = fake_qp(name), *set = json_object_get(req, "set"), *value;
+	const char *key;
+
+	if (refused && !strcmp(refused + 8, to) && !strcmp(name, "p[17].a"))
+		return json_pack("{s:i,s:s}", "rc", -EINVAL, "error", "ibv_modify_qp: Invalid argument");
+	json_object_foreach(set, key, value)
+		json_object_set(qp, key, value);
+	json_object_set_new(qp, "state", json_string(to));
+	if (!strcmp(to, "RESET"))
+		json_object_set_new(qp, "life", json_integer(json_int(qp, "life", 0) + 1));
+	say_record(state_record(name, qp, req));
+	return json_pack("{s:i,s:s,s:O}", "rc", 0, "new", to, "life", json_object_get(qp, "life"));
+}
+
+static json_t *device_query(const json_t *req)
+{
+	json_t *qp = fake_qp(json_str(req, "name"));
+
+	say_record(state_record(json_str(req, "name"), qp, req));
+	return json_pack("{s:i,s:O,s:O,s:O?}", "rc", 0, "life", json_object_get(qp, "life"), "state", json_object_get(qp, "state"),
+			 "sq_psn", json_object_get(qp, "sq_psn"));
+}
+
+static json_t *device_answers(const json_t *req)
+{
+	const char *op = json_str(req, "op"), *mode = getenv(MODE);
+
+	if (mode && !strcmp(mode, "dies of drain") && !strcmp(op, "drain") && !strcmp(json_str(req, "qp"), "p[17].b"))
+		exit(7);
+	if (!strcmp(op, "qp_create"))
+		return json_pack("{s:i,s:i,s:i,s:{s:i,s:i}}", "rc", 0, "life", 1, "qpn", qpn_of(json_str(req, "name")), "cap",
+				 "max_send_wr", 64, "max_recv_wr", 64);
+	if (!strcmp(op, "qp_modify"))
+		return device_modify(req, mode ? mode : "");
+	if (!strcmp(op, "qp_query"))
+		return device_query(req);
+	if (!strcmp(op, "drain"))
+		return json_pack("{s:i,s:i}", "rc", 0, "in_flight", 0);
+	return NULL;
+}
+
+/* ---- cases ---- */
+
+#define CONNECT_ALL "{'n':1,'do':'connect','line':5}"
+#define ERR_ALL "{'n':2,'do':'modify','line':6,'to':'ERR'}"
+#define RECOVER_ALL                                                                                                                \
+	"{'n':3,'do':'recover','line':7,'path':'reset','check':{'ops':['WRITE'],'size':64,'depth':1,'messages':1,'tag':8192}}"
+
+/* Each record by itself. */
+static json_t *run_many(const char *mode, const char *steps, unsigned pairs, json_t **ret_lines)
+{
+	struct controller *c = controller_of(mode, NULL);
+	struct error e = { "" };
+	json_t *records = NULL;
+	char path[128];
+	bool torn;
+
+	CU_ASSERT_EQUAL(run_plan(c, plan_of_pairs(steps, pairs), ret_lines, &e), 0);
+	snprintf(path, sizeof path, "%s/observations.jsonl", dir);
+	ROW_ASSERT(many_load_records(path, &records, &torn, &e) == 0, "%s: %s", mode, e.text);
+	controller_done(c);
+	return records;
+}
+
+static void numbers_have_no_holes(const json_t *records)
+{
+	const json_t *r;
+	size_t i;
+
+	json_array_foreach((json_t *)records, i, r)
+		if (json_int(r, "n", -1) != (json_int_t)i + 1) {
+			ROW_ASSERT(false, "record %zu has number %lld", i + 1, (long long)json_int(r, "n", -1));
+			return;
+		}
+}
+
+/* What the device has said of that QP, without when. */
+static json_t *story_of(const json_t *records, const char *name)
+{
+	json_t *story = json_array();
+	const json_t *r;
+	size_t i;
+
+	json_array_foreach((json_t *)records, i, r)
+		if (json_has(r, "kind", "state") && json_has(r, "obj", name))
+			json_array_append_new(story,
+					      json_pack("{s:O,s:O,s:O,s:O,s:O?,s:O?}", "life", json_object_get(r, "life"), "new",
+							json_object_get(r, "new"), "queried", json_object_get(r, "queried"), "step",
+							json_object_get(r, "step"), "by", json_object_get(r, "by"), "asked",
+							json_object_get(r, "asked")));
+	return story;
+}
+
+static unsigned lines_of(const json_t *lines, const char *kind, const char *of)
+{
+	const json_t *r;
+	unsigned n = 0;
+	size_t i;
+
+	json_array_foreach((json_t *)lines, i, r)
+		n += json_has(r, "kind", kind) && (!of || json_has(r, "of", of));
+	return n;
+}
+
+/* Of a pair among three, which are asked one by one, and among forty: the same moves with the same attributes, new PSNs too. */
+static void many_are_told_what_a_few_are(void)
+{
+	static const char steps[] = "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]";
+	json_t *few_lines, *lines, *few = run_many("device", steps, 3, &few_lines), *many = run_many("device", steps, 40, &lines);
+	char name[32];
+
+	for (unsigned i = 0; i < 6; i++) {
+		snprintf(name, sizeof name, "p[%u].%c", i / 2, "ab"[i % 2]);
+		json_t *a = story_of(few, name), *b = story_of(many, name);
+
+		ROW_ASSERT(json_array_size(a) == 10, "%s has %zu moves", name, json_array_size(a));
+		ROW_ASSERT(json_equal(a, b), "%s: among three %s, among forty %s", name, json_dumps(a, 0), json_dumps(b, 0));
+		json_decref(a);
+		json_decref(b);
+	}
+	for (int step = 1; step <= 3; step++)
+		ROW_ASSERT(!strcmp(outcome_of(few, step), outcome_of(many, step)), "step %d: %s", step, outcome_of(many, step));
+	CU_ASSERT_STRING_EQUAL(outcome_of(many, 1), "done");
+	CU_ASSERT_STRING_EQUAL(outcome_of(many, 2), "done");
+	/* Of each agent for all: three moves up, one to ERR; a question, one to RESET, three up; a question in the end. */
+	CU_ASSERT_EQUAL(lines_of(lines, "state", NULL), 0);
+	CU_ASSERT_EQUAL(lines_of(few_lines, "many", NULL), 0);
+	CU_ASSERT(lines_of(lines, "many", "state") <= 2 * 12);
+	numbers_have_no_holes(few);
+	numbers_have_no_holes(many);
+	json_decref(few);
+	json_decref(many);
+	json_decref(few_lines);
+	json_decref(lines);
+}
+
+static const json_t *end_of(const json_t *records, int step)
+{
+	const json_t *r, *end = NULL;
+	size_t i;
+
+	json_array_foreach((json_t *)records, i, r)
+		if (json_has(r, "kind", "step") && json_has(r, "phase", "end") && json_int(r, "step", 0) == step)
+			end = r;
+	return end;
+}
+
+/* How many were taken to that state in that step. */
+static unsigned moved_in(const json_t *records, int step, const char *to)
+{
+	const json_t *r;
+	unsigned n = 0;
+	size_t i;
+
+	json_array_foreach((json_t *)records, i, r)
+		n += json_has(r, "kind", "state") && json_has(r, "asked", to) && json_int(r, "step", 0) == step;
+	return n;
+}
+
+static void what_goes_wrong_has_a_name(void)
+{
+	static const struct {
+		const char *mode, *steps;
+		int step;
+		const char *outcome, *text, *to;
+		unsigned moved; /* so many to that state in that step */
+	} rows[] = {
+		/* Each of them is tried. */
+		{ "refuses ERR", "[" CONNECT_ALL "," ERR_ALL "]", 2, "refused",
+		  "agent a, qp_modify p[17].a: ibv_modify_qp: Invalid", "ERR", 79 },
+		/* In a hurry nothing follows what was refused. */
+		{ "refuses RTR", "[" CONNECT_ALL "]", 1, "refused", "agent a, qp_modify p[17].a: ibv_modify_qp: Invalid", "RTS",
+		  40 },
+		{ "refuses RTR", "[" CONNECT_ALL "]", 1, "refused", "agent a, qp_modify p[17].a: ibv_modify_qp: Invalid", "RTR",
+		  40 + 17 },
+		{ "refuses RESET", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 3, "broken",
+		  "agent a, qp_modify p[17].a: ", "RESET", 79 },
+		{ "dies of drain", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 3, "error",
+		  "agent b, drain p[0].b and 39 more: the agent died", "RESET", 0 },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		json_t *lines, *records = run_many(rows[i].mode, rows[i].steps, 40, &lines);
+		const json_t *end = end_of(records, rows[i].step);
+		const char *text = json_str(end, "text");
+
+		ROW_ASSERT(json_has(end, "outcome", rows[i].outcome), "row %zu: %s", i, json_str(end, "outcome"));
+		ROW_ASSERT(text && strstr(text, rows[i].text), "row %zu: %s", i, text);
+		ROW_ASSERT(moved_in(records, rows[i].step, rows[i].to) == rows[i].moved, "row %zu: %u are moved to %s", i,
+			   moved_in(records, rows[i].step, rows[i].to), rows[i].to);
+		numbers_have_no_holes(records);
+		json_decref(records);
+		json_decref(lines);
+	}
+}
+
+/* A message of several steps has the requests for many as they are. */
+static void together_they_are_many_too(void)
+{
+	static const char steps[] =
+		"[" CONNECT_ALL ",{'n':2,'do':'together','line':6,'steps':[{'n':3,'do':'modify','line':7,'to':'ERR'},"
+		"{'n':4,'do':'modify','line':8,'to':'RESET'}]}]";
+	json_t *lines, *records = run_many("device", steps, 40, &lines);
+
+	CU_ASSERT_STRING_EQUAL(outcome_of(records, 3), "done");
+	CU_ASSERT_STRING_EQUAL(outcome_of(records, 4), "done");
+	CU_ASSERT_EQUAL(moved_in(records, 2, "ERR") + moved_in(records, 3, "ERR") + moved_in(records, 4, "ERR"), 80);
+	CU_ASSERT_EQUAL(moved_in(records, 2, "RESET") + moved_in(records, 3, "RESET") + moved_in(records, 4, "RESET"), 80);
+	json_decref(records);
+	json_decref(lines);
+}
+
+/* ---- which are alike ---- */
+
+static void only_what_is_alike_is_asked_as_one(void)
+{
+	static const struct {
+		const char *what; /* of p[1].a is changed, ' for " */
+		bool alike;       /* with p[0].a */
+	} rows[] = {
+		{ "{}", true },
+		{ "{'attr':{'timeout':14,'sq_psn':77,'path_mtu':1024}}", true },
+		{ "{'attr':{'timeout':15,'sq_psn':77,'path_mtu':1024}}", false },
+		{ "{'attr':{'timeout':14,'sq_psn':77,'path_mtu':1024,'sl':1}}", false },
+		{ "{'attr':{'timeout':14,'sq_psn':77}}", false },
+		{ "{'attr':{'timeout':14,'path_mtu':1024,'sl':1}}", false },
+		{ "{'attr':{'timeout':14,'sq_psn':77,'path_mtu':1024,'rq_psn':5}}", false },
+		{ "{'attr':{'timeout':14,'sq_psn':77,'path_mtu':1024,'rq_psn':null}}", false },
+		{ "{'attr':{'timeout':{'ref':'p[0].a.timeout'},'sq_psn':77,'path_mtu':1024}}", false },
+		{ "{'cap':{'max_send_wr':64,'max_recv_wr':{'ref':'p[0].a.max_recv_wr'}}}", false },
+		{ "{'cap':{'max_send_wr':64,'max_recv_wr':32}}", false },
+		{ "{'type':'UC'}", false },
+		{ "{'type':'UD'}", false },
+		{ "{'srq':'s'}", false },
+		{ "{'msg_bytes':128}", false },
+		{ "{'head_bytes':40}", false },
+		/* It is connected to another device. */
+		{ "{'peer':'p[0].a'}", false },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		json_t *plan = plan_of_pairs("[]", 3), *what = quoted_json(rows[i].what);
+		struct controller c;
+		struct case_run r;
+		const struct object *a, *b;
+
+		json_object_update((json_t *)plan_qp(plan, "p[1].a"), what);
+		bare_run(&r, &c, plan);
+		a = ctl_object_find(&r, "p[0].a");
+		b = ctl_object_find(&r, "p[1].a");
+		ROW_ASSERT(a->alike, "row %zu: p[0].a is like no other", i);
+		ROW_ASSERT((a->alike == b->alike) == rows[i].alike, "row %zu: %s", i, rows[i].what);
+		/* Ends of another agent are asked by another message. */
+		ROW_ASSERT(ctl_object_find(&r, "p[0].b")->alike != a->alike, "row %zu: other agents' ends", i);
+		ROW_ASSERT(ctl_object_find(&r, "p[0].b")->alike == ctl_object_find(&r, "p[2].b")->alike, "row %zu: p[2].b", i);
+		bare_run_done(&r);
+		json_decref(what);
+	}
+}
+
+static const struct test_case tests[] = {
+	{ "many are told what a few are", many_are_told_what_a_few_are },
+	{ "what goes wrong has a name", what_goes_wrong_has_a_name },
+	{ "together they are many too", together_they_are_many_too },
+	{ "only what is alike is asked as one", only_what_is_alike_is_asked_as_one },
+};
+
+int main(void)
+{
+	fake_special = device_answers;
+	if (getenv(MODE))
+		return fake_agent(getenv(MODE));
+	return run_in_dir("controller_many", tests, sizeof tests / sizeof tests[0]);
+}
