@@ -69,6 +69,25 @@ static void goes_on_after_the_last_whole_record(void)
 	json_decref(r);
 }
 
+/* The number of a record of many is that of its first: what follows begins behind its last. */
+static void goes_on_after_a_record_of_many(void)
+{
+	json_t *r = record(
+		"{\"v\":1,\"n\":7,\"t\":50,\"clk\":\"c\",\"lane\":0,\"step\":4,\"kind\":\"many\",\"of\":\"state\",\"count\":3,"
+		"\"all\":{},\"each\":{\"obj\":[\"p.a\",\"q.a\",\"r.a\"],\"t\":[50,51,52]}}\n{\"v\":1,\"n\":10,\"kind\":\"many\","
+		"\"cou",
+		"[ 1.0] hello\r\n");
+
+	CU_ASSERT_EQUAL_FATAL(json_array_size(r), 5);
+	for (size_t i = 0; i < 5; i++)
+		CU_ASSERT_EQUAL(json_int(json_array_get(r, i), "n", 0), 7 + (json_int_t)i);
+	CU_ASSERT_STRING_EQUAL(json_str(json_array_get(r, 2), "obj"), "r.a");
+	CU_ASSERT_STRING_EQUAL(json_str(json_array_get(r, 3), "kind"), "klog");
+	CU_ASSERT_EQUAL(json_int(json_array_get(r, 3), "t", 0), 52);
+	CU_ASSERT_STRING_EQUAL(json_str(json_array_get(r, 4), "kind"), "lost");
+	json_decref(r);
+}
+
 /* Whoever could record the proof is dead: a panic on the console is it, and only for the fault that was to make one. */
 static void a_panic_that_was_asked_for_is_proven(void)
 {
@@ -141,6 +160,7 @@ int main(void)
 {
 	static const struct test_case cases[] = {
 		{ "goes on after the last whole record", goes_on_after_the_last_whole_record },
+		{ "goes on after a record of many", goes_on_after_a_record_of_many },
 		{ "a panic that was asked for is proven", a_panic_that_was_asked_for_is_proven },
 		{ "works without any record", works_without_any_record },
 		{ "keeps headline and end of a long console", keeps_headline_and_end },

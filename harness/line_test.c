@@ -33,6 +33,16 @@ static void note(struct seen *s, const char *kind, const char *text)
 	snprintf(s->log + used, sizeof(s->log) - used, "%s<%s>", kind, text);
 }
 
+/* What begins like that is wanted as it came, also where it is no JSON. */
+static bool on_line(void *user, const char *text, size_t len)
+{
+	if (strncmp(text, "{\"raw\"", 6) != 0)
+		return false;
+	CU_ASSERT_EQUAL(len, strlen(text));
+	note(user, "l", text);
+	return true;
+}
+
 static void on_json(void *user, json_t *value)
 {
 	struct seen *s = user;
@@ -61,7 +71,7 @@ static void on_end(void *user, int err)
 	s->err = err;
 }
 
-static const struct line_ops ops = { .on_json = on_json, .on_text = on_text, .on_end = on_end };
+static const struct line_ops ops = { .on_line = on_line, .on_json = on_json, .on_text = on_text, .on_end = on_end };
 
 static bool has_ended(void *user)
 {
@@ -126,6 +136,7 @@ static void test_lines(void)
 		{ "{\"x\":\"1\",\"x\":\"2\"}\n", "t<{\"x\":\"1\",\"x\":\"2\"}>" },
 		{ "{\"x\":\"1\"}{\"x\":\"2\"}\n", "t<{\"x\":\"1\"}{\"x\":\"2\"}>" },
 		{ "{\"x\":", "t<{\"x\":>" },
+		{ "{\"x\":\"1\"}\n{\"raw\":1}\r\n{\"x\":\"2\"}\n{\"raw\"", "j<1>l<{\"raw\":1}>j<2>l<{\"raw\">" },
 		{ "", "" },
 	};
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "json.h"
+#include "many.h"
 #include "test.h"
 
 static char path[] = "/tmp/qdrecXXXXXX";
@@ -103,6 +104,44 @@ static void text_is_continued(void)
 	}
 }
 
+/* Those nobody has read yet: each has a number, the next one goes on behind them, and what was put to it is known. */
+static void unread_it_counts_for_as_many_as_it_is(void)
+{
+	static const char many[] = "{\"kind\":\"many\",\"of\":\"state\",\"t\":9,\"count\":3,\"all\":{\"new\":\"RTR\"},"
+				   "\"each\":{\"obj\":[\"p.a\",\"p.b\",\"q.a\"]}}";
+	struct recorder *r = open_it();
+	json_t *before = json_pack("{s:s}", "kind", "step"), *after = json_pack("{s:s}", "kind", "step"), *more = NULL, *all = NULL;
+	json_t *read = json_loads(many, 0, NULL);
+	bool torn;
+
+	recorder_step(r, 6, "3");
+	CU_ASSERT_EQUAL(recorder_write(r, "controller", NULL, before), 0);
+	CU_ASSERT_EQUAL(recorder_write_unread(r, "agent/a", "c/1", many, strlen(many), 3, &more), 0);
+	CU_ASSERT_EQUAL(recorder_write(r, "controller", NULL, after), 0);
+	CU_ASSERT_EQUAL(recorder_count(r), 5);
+	recorder_close(r);
+	CU_ASSERT_EQUAL_FATAL(many_load_records(path, &all, &torn, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(json_array_size(all), 5);
+	for (size_t i = 0; i < 5; i++)
+		CU_ASSERT_EQUAL(json_int(json_array_get(all, i), "n", -1), (json_int_t)i + 1);
+	CU_ASSERT_STRING_EQUAL(json_str(json_array_get(all, 2), "obj"), "p.b");
+	CU_ASSERT_STRING_EQUAL(json_str(json_array_get(all, 2), "kind"), "state");
+	CU_ASSERT_EQUAL(json_int(json_array_get(all, 2), "t", -1), 9);
+	/* Read afterwards, with that put to it, it is what the file has. */
+	json_object_update(read, more);
+	for (size_t i = 0; i < 3; i++) {
+		json_t *one = many_record(read, i);
+
+		CU_ASSERT(json_equal(one, json_array_get(all, i + 1)));
+		json_decref(one);
+	}
+	json_decref(read);
+	json_decref(more);
+	json_decref(all);
+	json_decref(before);
+	json_decref(after);
+}
+
 static void a_line_is_there_as_soon_as_it_is_written(void)
 {
 	struct recorder *r = open_it();
@@ -181,7 +220,13 @@ static void a_full_disk_stays_an_error(void)
 	CU_ASSERT_EQUAL(recorder_write(r, "lab", NULL, rec), -ENOSPC);
 	CU_ASSERT_EQUAL(recorder_error(r), -ENOSPC);
 	CU_ASSERT_EQUAL(recorder_write(r, "lab", NULL, rec), -ENOSPC);
+	json_t *more = NULL;
+
+	CU_ASSERT_EQUAL(recorder_write_unread(r, "lab", NULL, "{\"t\":1}", 7, 40, &more), -ENOSPC);
+	CU_ASSERT_PTR_NOT_NULL(more);
+	CU_ASSERT_EQUAL(recorder_error(r), -ENOSPC);
 	recorder_close(r);
+	json_decref(more);
 	json_decref(rec);
 }
 
@@ -216,6 +261,7 @@ int main(void)
 	suite = CU_add_suite("record", NULL, NULL);
 	CU_ADD_TEST(suite, fills_what_every_record_carries);
 	CU_ADD_TEST(suite, text_is_continued);
+	CU_ADD_TEST(suite, unread_it_counts_for_as_many_as_it_is);
 	CU_ADD_TEST(suite, a_line_is_there_as_soon_as_it_is_written);
 	CU_ADD_TEST(suite, with_a_lag_lines_are_written_together);
 	CU_ADD_TEST(suite, what_waits_has_a_bound);
