@@ -174,34 +174,27 @@ static bool news(void *user)
 
 static void op_fail(struct op *op, int rc, const char *why)
 {
+	const char *name = json_str(op->req, "name") ? json_str(op->req, "name") : json_str(op->req, "qp");
+
 	op->rc = rc;
 	if (op->of) {
 		many_failed(op, why);
 		return;
 	}
-	snprintf(op->text, sizeof op->text, "agent %s, %s: %s", op->agent, json_str(op->req, "op"), why ? why : strerror(-rc));
+	snprintf(op->text, sizeof op->text, "agent %s, %s%s%s: %s", op->agent, json_str(op->req, "op"), name ? " " : "",
+		 name ? name : "", why ? why : strerror(-rc));
 }
 
 static void op_take(struct case_run *r, struct op *op, json_t *reply)
 {
 	op->reply = json_incref(reply);
 	op->rc = (int)json_int(reply, "rc", 0);
-	if (op->of) {
-		if (op->rc < 0)
-			many_failed(op, json_str(reply, "error"));
-		else
-			many_take(r, op);
-		return;
-	}
-	if (op->rc < 0) {
-		const char *name = json_str(op->req, "name");
-
-		if (!name)
-			name = json_str(op->req, "qp");
-		snprintf(op->text, sizeof op->text, "agent %s, %s%s%s: %s", op->agent, json_str(op->req, "op"), name ? " " : "",
-			 name ? name : "", json_str(reply, "error") ? json_str(reply, "error") : strerror(-op->rc));
-	}
-	effect_apply(r, op->agent, op->req, reply);
+	if (op->rc < 0)
+		op_fail(op, op->rc, json_str(reply, "error"));
+	else if (op->of)
+		many_take(r, op);
+	if (!op->of)
+		effect_apply(r, op->agent, op->req, reply);
 }
 
 /* What blocks is still under way: whoever makes the object again has to wait for it. */

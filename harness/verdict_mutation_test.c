@@ -203,6 +203,17 @@ static void step_skipped(json_t *rs)
 			set(r, "outcome", "skipped");
 }
 
+/* One of its agents did not take part, and the others' calls say nothing of that. */
+static void step_refused_by_no_call(json_t *rs)
+{
+	json_t *r;
+	size_t i;
+
+	json_array_foreach(rs, i, r)
+		if (!strcmp(json_str(r, "kind"), "step") && json_has(r, "do", "post") && json_str(r, "outcome"))
+			set(r, "outcome", "refused");
+}
+
 static void residue_is_left(json_t *rs)
 {
 	json_object_set_new(find(rs, "residue", NULL, "what", "link"), "ok", json_false());
@@ -257,6 +268,7 @@ static const struct {
 	{ "recovery not verified", recovery_never_told },
 	{ "a step timed out", step_timed_out },
 	{ "a step was skipped", step_skipped },
+	{ "a step was refused and no call was", step_refused_by_no_call },
 	{ "residue", residue_is_left },
 	{ "the record is cut", last_records_are_gone },
 	{ "not observed for as long as asked", observed_too_short },

@@ -149,13 +149,12 @@ static size_t post_qp(const struct judge *j, const struct m_post *p)
 	return p->queue == M_NONE ? M_NONE : j->m->queues.v[p->queue].qp;
 }
 
-static unsigned posts_of(struct judge *j, size_t inst)
+static void posts_of(struct judge *j, size_t inst, unsigned *refused)
 {
 	const json_t *step = j->m->insts.v[inst].plan;
 	const char *as = json_str(step, "as");
 	int64_t tag = json_int(step, "tag", 0);
 	bool zero = errno_wanted(step, 0);
-	unsigned n = 0;
 
 	for (size_t i = 0; i < j->m->posts.n; i++) {
 		const struct m_post *p = &j->m->posts.v[i];
@@ -164,7 +163,7 @@ static unsigned posts_of(struct judge *j, size_t inst)
 		if (!judge_in_step(j, inst, p->inst) || (*p->by && strcmp(p->by, "step")) ||
 		    (p->inst != inst && tag >> 12 != p->tag >> 12) || (p->inst != inst && as && strcmp(as, p->as)))
 			continue;
-		n++;
+		*refused += p->err || p->accepted < p->asked;
 		if (p->kept_back)
 			continue;
 		key_reused(j, inst, p);
@@ -186,13 +185,11 @@ static unsigned posts_of(struct judge *j, size_t inst)
 				p->err);
 		}
 	}
-	return n;
 }
 
-static unsigned modifies_of(struct judge *j, size_t inst)
+static void modifies_of(struct judge *j, size_t inst, unsigned *refused)
 {
 	const json_t *step = j->m->insts.v[inst].plan;
-	unsigned n = 0;
 
 	for (size_t i = 0; i < j->m->states.n; i++) {
 		const struct m_state *s = &j->m->states.v[i];
@@ -201,7 +198,7 @@ static unsigned modifies_of(struct judge *j, size_t inst)
 
 		if (!judge_in_step(j, inst, s->inst) || !*s->asked)
 			continue;
-		n++;
+		*refused += s->err != 0;
 		snprintf(call, sizeof(call), "the move to %s", s->asked);
 		what = (struct m_match){ .qp = s->qp, .life = s->life, .move = s, .rec = s->rec };
 		if (!errno_wanted(step, s->err))
@@ -210,7 +207,6 @@ static unsigned modifies_of(struct judge *j, size_t inst)
 			right_return(j, inst, what, s->err);
 	}
 	verdict_check_trials(j, inst);
-	return n;
 }
 
 /* What a created object stands on is created with it, and nobody asked for a refusal of that. */
@@ -227,11 +223,10 @@ static bool is_named(const json_t *step, const char *obj)
 	return false;
 }
 
-static unsigned verbs_of(struct judge *j, size_t inst)
+static void verbs_of(struct judge *j, size_t inst, unsigned *refused)
 {
 	const json_t *step = j->m->insts.v[inst].plan;
 	const char *what = judge_do(j, inst);
-	unsigned n = 0;
 
 	for (size_t i = 0; i < j->m->verbs.n; i++) {
 		const struct m_verb *v = &j->m->verbs.v[i];
@@ -244,22 +239,27 @@ static unsigned verbs_of(struct judge *j, size_t inst)
 
 		if (!own || !judge_in_step(j, inst, v->inst))
 			continue;
-		n++;
+		*refused += v->err != 0;
 		if (!strcmp(what, "create") && !v->err && !is_named(step, v->obj))
 			continue;
 		if (!errno_wanted(step, v->err))
 			wrong_return(j, inst, v->rec, m_qp_find(j->m, v->obj, strlen(v->obj)), NULL, v->obj, v->verb, v->err, "");
 	}
-	return n;
 }
 
+static void waits_of(struct judge *j, size_t inst, unsigned *refused)
+{
+	*refused += verdict_waited_of(j, inst);
+}
+
+/* What they have returned is looked at there. *refused: how many of them say that the call was refused. */
 static const struct {
 	const char *what;
-	unsigned (*records)(struct judge *j, size_t inst);
+	void (*records)(struct judge *j, size_t inst, unsigned *refused);
 } returning[] = {
-	{ "poll", verdict_waited_of }, { "post", posts_of },   { "post_recv", posts_of },
-	{ "modify", modifies_of },     { "modify", verbs_of }, { "create", verbs_of },
-	{ "destroy", verbs_of },       { "attach", verbs_of }, { "detach", verbs_of },
+	{ "poll", waits_of },      { "post", posts_of },   { "post_recv", posts_of },
+	{ "modify", modifies_of }, { "modify", verbs_of }, { "create", verbs_of },
+	{ "destroy", verbs_of },   { "attach", verbs_of }, { "detach", verbs_of },
 };
 
 static bool refused_with(const struct judge *j, size_t inst, const char *reason)
@@ -285,7 +285,7 @@ static void not_refused(struct judge *j, size_t inst)
 	finding_set(f, f->text, "expected %s, seen %s", f->expected, f->seen);
 }
 
-static void outcome(struct judge *j, size_t inst, unsigned answered)
+static void outcome(struct judge *j, size_t inst, unsigned refused)
 {
 	const struct m_inst *in = &j->m->insts.v[inst];
 	const char *what = judge_do(j, inst), *colon = *in->text ? ": " : "";
@@ -296,7 +296,7 @@ static void outcome(struct judge *j, size_t inst, unsigned answered)
 			  in->text);
 	else if (!strcmp(in->outcome, "skipped"))
 		judge_say(j, SEVERITY_INCONCLUSIVE, "harness", inst, in->end_rec, "", "%s was not run%s%s", what, colon, in->text);
-	else if (!strcmp(in->outcome, "refused") && !answered && !refusal_meant && strcmp(what, "recover"))
+	else if (!strcmp(in->outcome, "refused") && !refused && !refusal_meant && strcmp(what, "recover"))
 		judge_say(j, !strcmp(what, "fault") || !strcmp(what, "clear") ? SEVERITY_ERROR : SEVERITY_FAIL,
 			  !strcmp(what, "traffic") ? "traffic" : "expect", inst, in->end_rec, "", "%s was refused%s%s", what, colon,
 			  in->text);
@@ -313,14 +313,16 @@ void verdict_check_returns(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->insts.n; i++) {
 		const struct m_inst *in = &j->m->insts.v[i];
-		unsigned answered = 0;
+		unsigned refused = 0;
 
 		if (in->end_rec == M_NONE || !in->plan)
 			continue;
 		for (size_t k = 0; k < sizeof(returning) / sizeof(returning[0]); k++)
 			if (!strcmp(returning[k].what, judge_do(j, i)))
-				answered += returning[k].records(j, i);
-		outcome(j, i, answered);
+				returning[k].records(j, i, &refused);
+		/* A refusal that no record tells of came from whoever was asked: an agent that is dead, or frozen, or has lost its
+		 * way. */
+		outcome(j, i, refused);
 	}
 }
 
