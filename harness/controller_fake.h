@@ -104,10 +104,11 @@ static inline json_t *answer_many(const json_t *req, const char *mode)
 {
 	size_t n = many_count(req);
 	json_t *replies = json_array(), *fold;
+	bool cut = strcmp(mode, "short") == 0 && json_has(json_object_get(req, "all"), "to", "ERR");
 	int failed = 0;
 
 	fake_records = json_array();
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i + cut < n; i++) {
 		json_t *one = many_member(req, i), *reply;
 
 		json_object_set(one, "op", json_object_get(req, "of"));
@@ -148,7 +149,8 @@ static inline json_t *answer_one(const json_t *req, const char *mode)
 	return json_pack("{s:i,s:o}", "rc", 0, "replies", replies);
 }
 
-/* Modes: good, banner, refuse, garbage (a line that is no JSON), dies (at the first post), deaf (to `poll`), clings. */
+/* Modes: good, banner, refuse, garbage (a line that is no JSON), dies (at the first post), deaf (to `poll`), clings, short (in its
+ * answers to a move of many to ERR). */
 static inline int fake_agent(const char *mode)
 {
 	static char line[1 << 20];
