@@ -17,6 +17,7 @@
 #include "../harness/record.h"
 #include "../harness/units.h"
 #include "cm.h"
+#include "columns.h"
 #include "counters.h"
 #include "cq_set.h"
 #include "object.h"
@@ -52,19 +53,23 @@ static int send_hello(struct agent *a)
 	return rc;
 }
 
-/* record is stolen. */
-static void send_record(struct agent *a, json_t *record)
+/* What became of one that was to be sent. */
+static void sent(struct agent *a, int rc)
 {
-	json_t *outer = json_pack("{s:o}", "rec", record);
-	int rc;
-
-	a->turn = true;
-	rc = a->leaving ? 0 : line_send(a->line, outer);
-	json_decref(outer);
 	if (rc < 0 && rc != -EPIPE) {
 		log_error("a record cannot be sent: %s (%zu bytes are waiting)", strerror(-rc), line_pending(a->line));
 		sd_event_exit(a->loop, 1);
 	}
+}
+
+/* record is stolen. */
+static void send_record(struct agent *a, json_t *record)
+{
+	json_t *outer = json_pack("{s:o}", "rec", record);
+
+	a->turn = true;
+	sent(a, a->leaving ? 0 : line_send(a->line, outer));
+	json_decref(outer);
 }
 
 static void send_each(struct agent *a, const json_t *records)
@@ -114,12 +119,27 @@ void agent_fold(struct agent *a, bool on)
 		send_folded(a);
 }
 
-void agent_record_many(struct agent *a, const char *kind, uint64_t t_ns, size_t n, json_t *all, json_t *each)
+void agent_record_many(struct agent *a, const char *kind, uint64_t t_ns, size_t n, json_t *all, struct each *each)
 {
+	char *common = json_dumps(all, JSON_COMPACT), head[128];
+	struct iovec parts[5];
+
+	if (!common)
+		abort();
 	if (a->folded)
 		send_folded(a);
-	send_record(a, json_pack("{s:s, s:s, s:I, s:I, s:o, s:o}", "kind", "many", "of", kind, "t", (json_int_t)t_ns, "count",
-				 (json_int_t)n, "all", all, "each", each));
+	a->turn = true;
+	snprintf(head, sizeof(head), "{\"rec\":{\"kind\":\"many\",\"of\":\"%s\",\"t\":%llu,\"count\":%zu,\"all\":", kind,
+		 (unsigned long long)t_ns, n);
+	parts[0] = (struct iovec){ head, strlen(head) };
+	parts[1] = (struct iovec){ common, strlen(common) };
+	parts[2] = (struct iovec){ (void *)",\"each\":{", strlen(",\"each\":{") };
+	parts[3] = (struct iovec){ each->text ? each->text : (void *)"", each->len };
+	parts[4] = (struct iovec){ (void *)"}}}", strlen("}}}") };
+	sent(a, a->leaving ? 0 : line_send_text(a->line, parts, 5));
+	free(common);
+	json_decref(all);
+	each_release(each);
 }
 
 void agent_record(struct agent *a, uint64_t t_ns, const char *kind, const char *obj, unsigned life, json_t *fields)

@@ -25,6 +25,7 @@ struct counters_port;
 struct counters_wait;
 struct cq_set;
 struct drain;
+struct each;
 struct object;
 struct qp;
 struct queue;
@@ -81,8 +82,8 @@ void agent_record(struct agent *a, uint64_t t_ns, const char *kind, const char *
 /* Between the two, records of one kind that follow each other are sent as one (many.h). Not while anything is waited for. */
 void agent_fold(struct agent *a, bool on);
 
-/* A record of n of a kind, folded already: `obj`, `life` and `t` of each are in it. all and each are stolen. */
-void agent_record_many(struct agent *a, const char *kind, uint64_t t_ns, size_t n, json_t *all, json_t *each);
+/* A record of n of a kind, folded already: `obj`, `life` and `t` of each are in it. all is stolen, each released. */
+void agent_record_many(struct agent *a, const char *kind, uint64_t t_ns, size_t n, json_t *all, struct each *each);
 
 /* An answer. fields is stolen and may be NULL. */
 void request_reply(struct request *r, json_t *fields);

@@ -60,7 +60,7 @@ static void answer_one(struct drain *d)
 static void answer_fold(struct drain *d)
 {
 	static const uint64_t none = 0;
-	static const struct column in_flight_column = { "in_flight", 0, sizeof(none), NULL };
+	static const struct column in_flight_column = { "in_flight", 0, sizeof(none), NULL, false };
 	struct error e;
 
 	for (size_t i = d->done; i < d->n; i++) {

@@ -229,7 +229,7 @@ static const struct column columns[] = {
 	COLUMN(struct ibv_qp_attr, retry_cnt, "retry_cnt"),
 	COLUMN(struct ibv_qp_attr, rnr_retry, "rnr_retry"),
 	COLUMN(struct ibv_qp_attr, min_rnr_timer, "min_rnr_timer"),
-	{ "path_mtu", offsetof(struct ibv_qp_attr, path_mtu), sizeof(enum ibv_mtu), mtu_from_enum },
+	{ "path_mtu", offsetof(struct ibv_qp_attr, path_mtu), sizeof(enum ibv_mtu), mtu_from_enum, false },
 	COLUMN(struct ibv_qp_attr, sq_psn, "sq_psn"),
 	COLUMN(struct ibv_qp_attr, rq_psn, "rq_psn"),
 	COLUMN(struct ibv_qp_attr, dest_qp_num, "dest_qpn"),
@@ -266,7 +266,7 @@ bool qp_attr_alike(const struct ibv_qp_attr *a, const struct ibv_qp_cap *cap_a, 
 	       memcmp(cap_a, cap_b, sizeof(*cap_a)) == 0;
 }
 
-void qp_attr_columns(struct rows attrs, json_t *queried, json_t *each)
+void qp_attr_columns(struct rows attrs, json_t *queried, struct each *each)
 {
 	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
 		char path[64];
@@ -275,6 +275,6 @@ void qp_attr_columns(struct rows attrs, json_t *queried, json_t *each)
 			continue;
 		json_object_del(queried, columns[i].name);
 		snprintf(path, sizeof(path), "queried.%s", columns[i].name);
-		json_object_set_new(each, path, column_values(&columns[i], attrs));
+		each_column(each, path, &columns[i], attrs);
 	}
 }

@@ -30,7 +30,7 @@ json_t *qp_attr_json(const struct ibv_qp_attr *attr, const struct ibv_qp_cap *ca
 bool qp_attr_alike(const struct ibv_qp_attr *a, const struct ibv_qp_cap *cap_a, const struct ibv_qp_attr *b,
 		   const struct ibv_qp_cap *cap_b);
 /* The integers that differ go from queried to a column of each; qpn is left alone. */
-void qp_attr_columns(struct rows attrs, json_t *queried, json_t *each);
+void qp_attr_columns(struct rows attrs, json_t *queried, struct each *each);
 json_t *qp_cap_json(const struct ibv_qp_cap *cap);
 
 #endif

@@ -121,19 +121,19 @@ static void record_one(struct agent *a, const void *user, size_t i)
 }
 
 /* Columns of the request are those of the record. */
-static void put_attrs(const struct chunk *c, size_t from, size_t n, json_t *all, json_t *each)
+static void put_attrs(const struct chunk *c, size_t from, size_t n, json_t *all, struct each *each)
 {
 	const struct moves *f = c->of;
 	json_t *given = move_given(f->set, f->gid, &c->defaults);
 
 	for (unsigned k = 0; k < f->n_put; k++) {
-		json_t *column = json_array();
 		char path[64];
 
-		for (size_t i = from; i < from + n; i++)
-			json_array_append(column, json_array_get(f->put[k].column, c->member[i]));
 		snprintf(path, sizeof(path), "attrs.%s", f->put[k].path + strlen("set."));
-		json_object_set_new(each, path, column);
+		each_begin(each, path);
+		for (size_t i = from; i < from + n; i++)
+			each_value(each, json_array_get(f->put[k].column, c->member[i]));
+		each_end(each);
 		json_object_del(given, f->put[k].path + strlen("set."));
 	}
 	json_object_set_new(all, "attrs", given);
@@ -144,11 +144,12 @@ static void record_many(struct agent *a, const void *user, size_t from, size_t n
 	static const struct column dur = COLUMN(struct move, dur_ns, "dur_ns");
 	const struct chunk *c = user;
 	const struct move *first = &c->move[from];
-	json_t *all = move_fields(first, c->of->by), *each = json_object();
+	json_t *all = move_fields(first, c->of->by);
+	struct each each = { .text = NULL };
 
-	put_attrs(c, from, n, all, each);
-	column_put(&dur, (struct rows){ first, sizeof(*first), n }, all, each);
-	qp_seen_record(a, (struct rows){ &first->seen, sizeof(*first), n }, all, each);
+	put_attrs(c, from, n, all, &each);
+	column_write(&dur, (struct rows){ first, sizeof(*first), n }, all, &each);
+	qp_seen_record(a, (struct rows){ &first->seen, sizeof(*first), n }, all, &each);
 }
 
 static const struct qp_seen_ops record_ops = { have_alike, record_many, record_one };
@@ -240,13 +241,12 @@ static void chunk_fill(struct chunk *c, struct moves *f)
 {
 	while (c->n < CHUNK && f->next < f->fold.n) {
 		const char *name = fold_name(&f->fold, f->next);
-		struct object *o = object_find(f->fold.agent, OBJECT_QP, name);
+		struct object *o;
 		struct error e;
-		int rc;
+		int rc = object_want(f->fold.agent, OBJECT_QP, "qp_modify", name, &o, &e);
 
-		if (o && o->busy && chunk_has(c, o))
+		if (rc == -EBUSY && chunk_has(c, object_find(f->fold.agent, OBJECT_QP, name)))
 			return;
-		rc = object_want(f->fold.agent, OBJECT_QP, "qp_modify", name, &o, &e);
 		if (rc == 0) {
 			if (!parse_for(c, (struct qp *)o))
 				return;

@@ -118,9 +118,10 @@ static void record_one(struct agent *a, const void *user, size_t i)
 static void record_many(struct agent *a, const void *user, size_t from, size_t n)
 {
 	const struct looks *l = user;
-	json_t *all = json_pack("{s:i, s:s}", "errno", 0, "by", by_of(l->fold.all));
+	struct each each = { .text = NULL };
 
-	qp_seen_record(a, (struct rows){ &l->seen[from], sizeof(*l->seen), n }, all, json_object());
+	qp_seen_record(a, (struct rows){ &l->seen[from], sizeof(*l->seen), n },
+		       json_pack("{s:i, s:s}", "errno", 0, "by", by_of(l->fold.all)), &each);
 }
 
 static void look_at(struct looks *l, size_t i)

@@ -35,7 +35,7 @@ bool qp_seen_alike(const struct qp_seen *a, const struct qp_seen *b)
 	return !a->err && !b->err && a->old == b->old && a->new == b->new &&qp_attr_alike(&a->attr, &a->cap, &b->attr, &b->cap);
 }
 
-void qp_seen_record(struct agent *a, struct rows seen, json_t *all, json_t *each)
+void qp_seen_record(struct agent *a, struct rows seen, json_t *all, struct each *each)
 {
 	static const struct column own[] = { COLUMN_TEXT(struct qp_seen, obj, "obj"), COLUMN(struct qp_seen, t_ns, "t"),
 					     COLUMN(struct qp_seen, life, "life"), COLUMN_TEXT(struct qp_seen, old, "old"),
@@ -45,11 +45,11 @@ void qp_seen_record(struct agent *a, struct rows seen, json_t *all, json_t *each
 	json_t *queried = qp_seen_queried(first);
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
-		column_put(&own[i], seen, all, each);
+		column_write(&own[i], seen, all, each);
 	qp_attr_columns((struct rows){ &first->attr, seen.stride, seen.n }, queried, each);
 	if (!column_is_alike(&qpn, seen)) {
 		json_object_del(queried, "qpn");
-		json_object_set_new(each, qpn.name, column_values(&qpn, seen));
+		each_column(each, qpn.name, &qpn, seen);
 	}
 	json_object_set_new(all, "queried", queried);
 	agent_record_many(a, "state", first->t_ns, seen.n, all, each);

@@ -30,8 +30,8 @@ void qp_seen_ask(struct qp_seen *s, struct ibv_qp *qp);
 json_t *qp_seen_queried(const struct qp_seen *s);
 /* They differ in nothing but what can be a column. */
 bool qp_seen_alike(const struct qp_seen *a, const struct qp_seen *b);
-/* One record of those, all alike. all and each are stolen, and have the other fields. */
-void qp_seen_record(struct agent *a, struct rows seen, json_t *all, json_t *each);
+/* One record of those, all alike. all is stolen, each released; they have the other fields. */
+void qp_seen_record(struct agent *a, struct rows seen, json_t *all, struct each *each);
 
 /* Records of n, first to last: `many` of those that are alike (MANY_MIN at least), `one` of any other. */
 struct qp_seen_ops {

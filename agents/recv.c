@@ -210,22 +210,18 @@ static bool are_alike(const struct receives *x, const struct receives *y)
 static void record_many(struct agent *a, const struct receives *posted, size_t n, const json_t *body)
 {
 	static const struct column columns[] = {
-		COLUMN_TEXT(struct receives, name, "obj"),    COLUMN(struct receives, life, "life"),
-		COLUMN(struct receives, res.t_first_ns, "t"), COLUMN(struct receives, res.t_last_ns, "t_last"),
-		COLUMN(struct receives, res.count, "count"),  COLUMN(struct receives, res.accepted, "accepted"),
+		COLUMN_TEXT(struct receives, name, "obj"),       COLUMN(struct receives, life, "life"),
+		COLUMN(struct receives, res.t_first_ns, "t"),    COLUMN(struct receives, res.t_last_ns, "t_last"),
+		COLUMN(struct receives, res.count, "count"),     COLUMN(struct receives, res.accepted, "accepted"),
+		COLUMN_HEX(struct receives, res.first, "first"), COLUMN_HEX(struct receives, res.last, "last"),
 	};
-	json_t *all = receives_fields(posted, body), *each = json_object(), *first = json_array(), *last = json_array();
+	json_t *all = receives_fields(posted, body);
+	struct each each = { .text = NULL };
 
 	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
-		column_put(&columns[i], (struct rows){ posted, sizeof(*posted), n }, all, each);
-	for (size_t i = 0; i < n; i++) {
-		json_array_append_new(first, json_hex(posted[i].res.first));
-		json_array_append_new(last, json_hex(posted[i].res.last));
-	}
-	json_object_set_new(each, "first", first);
-	json_object_set_new(each, "last", last);
+		column_write(&columns[i], (struct rows){ posted, sizeof(*posted), n }, all, &each);
 	json_object_set_new(all, "errno", json_integer(0));
-	agent_record_many(a, "post", posted->res.t_first_ns, n, all, each);
+	agent_record_many(a, "post", posted->res.t_first_ns, n, all, &each);
 }
 
 static void record_each(struct agent *a, const struct receives *posted, size_t n, const json_t *body)

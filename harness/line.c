@@ -326,26 +326,51 @@ static int dump_chunk(const char *text, size_t size, void *user)
 	return 0;
 }
 
-int line_send(struct line *line, const json_t *value)
+/* From `start` on there is one more line; rc: what became of it. */
+static int line_sent(struct line *line, size_t start, int rc)
 {
-	struct dump_to to = { &line->out, line->out.len };
-	bool idle = line->out.len == 0;
+	bool idle = start == 0;
 
-	if (line->write_err)
-		return line->write_err;
-	if (line->ended)
-		return -EPIPE;
-	if (json_dump_callback(value, dump_chunk, &to, JSON_COMPACT) < 0 || dump_chunk("\n", 1, &to) < 0) {
-		line->out.len = to.start;
-		return -EMSGSIZE;
-	}
-	if (line->out.len > LINE_QUEUE_MAX) {
-		line->out.len = to.start;
-		return -ENOBUFS;
+	if (rc == 0 && line->out.len > LINE_QUEUE_MAX)
+		rc = -ENOBUFS;
+	if (rc < 0) {
+		line->out.len = start;
+		return rc;
 	}
 	if (line->corks && line->out.len < CORK_BYTES && (!idle || arm_cork(line)))
 		return 0;
 	return idle || line->corks ? push(line) : 0;
+}
+
+static int may_send(const struct line *line)
+{
+	return line->write_err ? line->write_err : line->ended ? -EPIPE : 0;
+}
+
+int line_send(struct line *line, const json_t *value)
+{
+	struct dump_to to = { &line->out, line->out.len };
+	int rc = may_send(line);
+
+	if (rc < 0)
+		return rc;
+	if (json_dump_callback(value, dump_chunk, &to, JSON_COMPACT) < 0 || dump_chunk("\n", 1, &to) < 0)
+		rc = -EMSGSIZE;
+	return line_sent(line, to.start, rc);
+}
+
+int line_send_text(struct line *line, const struct iovec *parts, size_t n)
+{
+	struct dump_to to = { &line->out, line->out.len };
+	int rc = may_send(line);
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		rc = dump_chunk(parts[i].iov_base, parts[i].iov_len, &to) < 0 ? -EMSGSIZE : 0;
+	if (rc == 0 && dump_chunk("\n", 1, &to) < 0)
+		rc = -EMSGSIZE;
+	return line_sent(line, to.start, rc);
 }
 
 size_t line_pending(const struct line *line)

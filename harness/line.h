@@ -13,6 +13,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/uio.h>
 #include <systemd/sd-event.h>
 
 #define LINE_MAX_BYTES (8u << 20)
@@ -39,6 +40,8 @@ int line_new(sd_event *loop, int rfd, int wfd, const struct line_ops *ops, void 
 void line_free(struct line *line);
 /* 0, -ENOBUFS (queue full), -EMSGSIZE (a line too long), or what broke the pipe. Nothing of a refused line is written. */
 int line_send(struct line *line, const json_t *value);
+/* The same of an object that is text already, in parts, without the newline. */
+int line_send_text(struct line *line, const struct iovec *parts, size_t n);
 /* Until as many line_uncork() have come, lines may wait for each other, up to LINE_CORK_NS: to write many at once spares the peer,
  * and this process, a wake-up for each. */
 void line_cork(struct line *line);
