@@ -97,12 +97,9 @@ unsigned cq_poll(struct agent *a, struct cq *cq, unsigned max)
 		if (n < (int)want)
 			break;
 	}
-	agent_fold(a, true);
-	for (struct queue *q = dirty.first; q; q = q->dirty_next) {
+	for (struct queue *q = dirty.first; q; q = q->dirty_next)
 		q->dirty = false;
-		run_flush(a, q);
-	}
-	agent_fold(a, false);
+	runs_flush(a, dirty.first);
 	if (total) {
 		traffic_turn(a);
 		drain_check(a);

@@ -6,11 +6,14 @@
 #include <string.h>
 
 #include "../harness/json.h"
+#include "../harness/many.h"
 #include "../harness/names.h"
 #include "agent.h"
+#include "columns.h"
 #include "traffic.h"
 
 #define RING_MIN 64u
+#define ROWS_MAX 64u
 #define RUN_MAX (1u << 20) /* even a long run is reported now and then */
 
 struct queue *queue_new(struct agent *a, const char *name, struct qp *qp, bool send)
@@ -238,9 +241,11 @@ void run_add(struct agent *a, struct queue *q, struct wrid id, const struct ibv_
 		run->bytes += wc->byte_len;
 }
 
-static json_t *run_id(const struct queue *q, const struct run *run, uint32_t seq)
+static uint64_t run_id(const struct queue *q, uint32_t seq)
 {
-	return json_hex(wrid_encode((struct wrid){ .life = run->life, .queue = q->number, .kind = run->kind, .seq = seq }));
+	const struct run *run = &q->run;
+
+	return wrid_encode((struct wrid){ .life = run->life, .queue = q->number, .kind = run->kind, .seq = seq });
 }
 
 /* byte_len says something of what arrived: a receive, a READ or an atomic. */
@@ -260,8 +265,8 @@ void run_flush(struct agent *a, struct queue *q)
 	q->run.count = 0;
 	if (run.traffic)
 		traffic_report_posts(a, q, run.traffic);
-	f = json_pack("{s:s, s:o, s:o, s:I, s:s, s:i, s:I, s:I}", "cq", run.cq, "first", run_id(q, &run, run.first), "last",
-		      run_id(q, &run, run.last), "count", (json_int_t)run.count, "status",
+	f = json_pack("{s:s, s:o, s:o, s:I, s:s, s:i, s:I, s:I}", "cq", run.cq, "first", json_hex(run_id(q, run.first)), "last",
+		      json_hex(run_id(q, run.last)), "count", (json_int_t)run.count, "status",
 		      name_of(&names_status, (int)run.wc.status), "vendor_err", (int)run.wc.vendor_err, "qpn",
 		      (json_int_t)run.wc.qp_num, "t_last", (json_int_t)run.t_last_ns);
 	if (run.wc.status == IBV_WC_SUCCESS && !run.mixed) {
@@ -280,4 +285,83 @@ void run_flush(struct agent *a, struct queue *q)
 	if (run.doubled)
 		json_object_set_new(f, "double", json_true());
 	agent_record(a, run.t_first_ns, "wc", q->name, run.life, f);
+}
+
+/* ---- many at once ---- */
+
+/* The record of a run that failed says nothing else. */
+struct run_row {
+	const char *obj, *cq;
+	uint32_t life, vendor_err, qpn;
+	uint64_t t_ns, t_last_ns, count, first, last;
+};
+
+static bool is_plain(const struct run *run)
+{
+	return run->count && run->wc.status != IBV_WC_SUCCESS && !run->traffic && !run->doubled;
+}
+
+static bool continue_rows(const struct queue *q, const struct queue *first)
+{
+	return is_plain(&q->run) && q->run.wc.status == first->run.wc.status;
+}
+
+static struct run_row row_of(const struct queue *q)
+{
+	const struct run *run = &q->run;
+
+	return (struct run_row){ .obj = q->name,
+				 .cq = run->cq,
+				 .life = run->life,
+				 .vendor_err = run->wc.vendor_err,
+				 .qpn = run->wc.qp_num,
+				 .t_ns = run->t_first_ns,
+				 .t_last_ns = run->t_last_ns,
+				 .count = run->count,
+				 .first = run_id(q, run->first),
+				 .last = run_id(q, run->last) };
+}
+
+static void record_rows(struct agent *a, const struct run_row *row, size_t n, const char *status)
+{
+	static const struct column columns[] = {
+		COLUMN_TEXT(struct run_row, obj, "obj"),     COLUMN_TEXT(struct run_row, cq, "cq"),
+		COLUMN(struct run_row, life, "life"),        COLUMN(struct run_row, vendor_err, "vendor_err"),
+		COLUMN(struct run_row, qpn, "qpn"),          COLUMN(struct run_row, t_ns, "t"),
+		COLUMN(struct run_row, t_last_ns, "t_last"), COLUMN(struct run_row, count, "count"),
+		COLUMN_HEX(struct run_row, first, "first"),  COLUMN_HEX(struct run_row, last, "last"),
+	};
+	json_t *all = json_pack("{s:s}", "status", status);
+	struct each each = { .text = NULL };
+
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		column_write(&columns[i], (struct rows){ row, sizeof(*row), n }, all, &each);
+	agent_record_many(a, "wc", row->t_ns, n, all, &each);
+}
+
+/* Those of the list that can be one record, up to ROWS_MAX. Returns the queue after them. */
+static struct queue *flush_some(struct agent *a, struct queue *first)
+{
+	struct run_row row[ROWS_MAX];
+	struct queue *q = first;
+	size_t n = 0;
+
+	for (; q && n < ROWS_MAX && continue_rows(q, first); q = q->dirty_next)
+		row[n++] = row_of(q);
+	if (n < MANY_MIN) {
+		run_flush(a, first);
+		return first->dirty_next;
+	}
+	for (struct queue *done = first; done != q; done = done->dirty_next)
+		done->run.count = 0;
+	record_rows(a, row, n, name_of(&names_status, (int)first->run.wc.status));
+	return q;
+}
+
+void runs_flush(struct agent *a, struct queue *first)
+{
+	agent_fold(a, true);
+	while (first)
+		first = flush_some(a, first);
+	agent_fold(a, false);
 }

@@ -102,5 +102,7 @@ uint64_t queue_discard(struct queue *q);
 void run_add(struct agent *a, struct queue *q, struct wrid id, const struct ibv_wc *wc, const char *cq, uint64_t t_ns,
 	     uint16_t traffic, enum queue_taken taken);
 void run_flush(struct agent *a, struct queue *q);
+/* Those of a list by dirty_next. */
+void runs_flush(struct agent *a, struct queue *first);
 
 #endif
