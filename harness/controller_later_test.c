@@ -28,7 +28,10 @@ static void set_up(struct bench *b)
 
 	b->t = 1000;
 	snprintf(b->path, sizeof b->path, "%s/observations.jsonl", dir);
-	bare_run(&b->r, &b->c, plan_of_pairs("[]", PAIRS));
+	bare_run(&b->r, &b->c,
+		 plan_of_pairs("[{'n':1,'do':'expect','line':5,'at':['p[5].a','p[6].a'],'qp':'RTS'},"
+			       "{'n':2,'do':'expect','line':6,'at':['p[3].a'],'qp':'RTS'}]",
+			       PAIRS));
 	CU_ASSERT_EQUAL_FATAL(recorder_open(&o, &b->r.rec, NULL), 0);
 	CU_ASSERT_EQUAL_FATAL(model_new(b->r.plan, NULL, &b->r.model), 0);
 	recorder_step(b->r.rec, 3, "");
@@ -85,6 +88,19 @@ static void hear_of_all(struct bench *b, char agent, const char *kind, const cha
 	json_decref(records);
 }
 
+static const json_t *step_at(const struct bench *b, size_t i)
+{
+	return json_array_get(json_object_get(b->r.plan, "steps"), i);
+}
+
+/* It counts from here. */
+static void step_begins(struct bench *b, int n)
+{
+	recorder_step(b->r.rec, n, "");
+	case_record(&b->r, "controller",
+		    json_pack("{s:s,s:s,s:s,s:i}", "kind", "step", "phase", "begin", "do", "expect", "line", 5));
+}
+
 static json_t *or_null(json_t *value)
 {
 	return value ? json_incref(value) : json_null();
@@ -104,6 +120,9 @@ static json_t *known(struct bench *b)
 						      "rtr", or_null(o->rtr), "rts", or_null(o->rts), "in_flight",
 						      (int)model_in_flight(b->r.model, o->name)));
 	json_object_set_new(all, "news", json_integer(b->r.news));
+	/* p[5].a is in RTS, p[3].a is not any more. */
+	json_object_set_new(all, "met", json_integer(model_expect(b->r.model, step_at(b, 0), 10000, NULL)));
+	json_object_set_new(all, "unmet", json_integer(model_expect(b->r.model, step_at(b, 1), 10000, NULL)));
 	CU_ASSERT_EQUAL_FATAL(many_load_records(b->path, &lines, &torn, NULL), 0);
 	json_array_foreach(lines, i, r) {
 		ROW_ASSERT(json_int(r, "n", -1) == (json_int_t)i + 1, "record %zu has number %lld", i + 1,
@@ -123,6 +142,8 @@ static void story(struct bench *b, bool later)
 	char *text;
 
 	b->r.later = later;
+	step_begins(b, 2);
+	step_begins(b, 1);
 	hear_of_all(b, 'a', "post", ".recv", "{'life':1,'op':'RECV','by':'connect','count':8,'accepted':8,'errno':0}");
 	hear_of_all(b, 'a', "state", "", "{'life':1,'asked':'RTR','new':'RTR','errno':0,'queried':{'state':'RTR','sq_psn':5}}");
 	case_record(&b->r, "controller",
@@ -153,6 +174,8 @@ static void read_later_they_tell_the_same(void)
 	story(&at_once, false);
 	a = known(&at_once);
 	tear_down(&at_once);
+	CU_ASSERT_EQUAL(json_int(a, "met", 0), EXPECT_MET);
+	CU_ASSERT_EQUAL(json_int(a, "unmet", 0), EXPECT_BROKEN);
 	CU_ASSERT_STRING_EQUAL(json_str(json_object_get(a, "p[5].a"), "state"), "RTS");
 	CU_ASSERT_STRING_EQUAL(json_str(json_object_get(a, "p[5].b"), "state"), "ERR");
 	CU_ASSERT_STRING_EQUAL(json_str(json_object_get(a, "p[3].a"), "state"), "ERR");
