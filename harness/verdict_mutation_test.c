@@ -291,6 +291,59 @@ static void test_mutations(void)
 	}
 }
 
+static void connect_was_refused(json_t *rs)
+{
+	json_t *r;
+	size_t i;
+
+	json_object_set_new(find(rs, "state", "p.b", "asked", "RTS"), "errno", json_integer(EINVAL));
+	json_array_foreach(rs, i, r)
+		if (!strcmp(json_str(r, "kind"), "step") && json_has(r, "do", "connect") && json_str(r, "outcome"))
+			set(r, "outcome", "refused");
+}
+
+/* Whether the verdict has anything to say of what the connect returned. */
+static bool speaks_of_connect(const json_t *verdict)
+{
+	const json_t *f;
+	size_t i;
+
+	json_array_foreach(json_object_get(verdict, "findings"), i, f)
+		if (strstr(json_str(f, "text"), "the connect to return") || strstr(json_str(f, "text"), "connect was refused"))
+			return true;
+	return false;
+}
+
+/* `returns` of a connect holds both ways: one that is to be refused may not succeed. */
+static void test_connect_returns(void)
+{
+	static const struct {
+		const char *returns;
+		bool refused, wrong;
+	} rows[] = {
+		{ "0", false, false },     { "EINVAL", false, true }, { "ENOMEM", false, true },
+		{ "EINVAL", true, false }, { "ENOMEM", true, true },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct input in;
+		json_t *v, *step;
+		size_t k;
+
+		input_load("rnr-pass", &in);
+		json_array_foreach(json_object_get(in.plan, "steps"), k, step)
+			if (json_has(step, "do", "connect"))
+				json_object_set_new(step, "returns", json_pack("[s]", rows[i].returns));
+		if (rows[i].refused)
+			connect_was_refused(in.records);
+		v = judge(&in, false);
+		ROW_ASSERT(v && speaks_of_connect(v) == rows[i].wrong, "row %zu: %s", i, json_str(v, "headline"));
+		ROW_ASSERT(!rows[i].wrong || is_verdict(v, "fail"), "row %zu: %s", i, json_str(v, "verdict"));
+		json_decref(v);
+		input_release(&in);
+	}
+}
+
 static void rules_are_gone(json_t *rs)
 {
 	json_t *r;
@@ -421,6 +474,7 @@ static void test_any_field_odd(void)
 
 static const struct test_case cases[] = {
 	{ "one thing changed and it passes no more", test_mutations },
+	{ "a connect that is to be refused", test_connect_returns },
 	{ "the wire contradicts itself", test_wire },
 	{ "any record missing", test_any_record_missing },
 	{ "any field odd", test_any_field_odd },
