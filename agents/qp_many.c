@@ -231,6 +231,7 @@ static void chunk_add(struct chunk *c, struct qp *qp, size_t member)
 	c->member[c->n++] = member;
 	m->attr = c->attr;
 	m->given = c->given;
+	m->believes = true;
 	for (unsigned i = 0; i < f->n_put; i++)
 		qp_attr_put(f->put[i].setter, json_array_get(f->put[i].column, member), &m->attr, NULL);
 	move_begin(m, qp, f->to);

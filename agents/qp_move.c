@@ -25,12 +25,32 @@ void move_begin(struct move *m, struct qp *qp, int to)
 	qp->o.busy = true;
 }
 
-void move_run(struct move *m)
+static int state_now(const struct move *m)
 {
-	struct ibv_qp_attr before;
+	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
 
-	m->old = ibv_query_qp(m->handle, &before, QP_QUERY_MASK, &init) == 0 ? (int)before.qp_state : -1;
+	return ibv_query_qp(m->handle, &attr, QP_QUERY_MASK, &init) == 0 ? (int)attr.qp_state : -1;
+}
+
+/* One that the device allows from there alone: that it was made says where the QP was. */
+static bool tells_from(const struct move *m)
+{
+	static const struct {
+		int from, to;
+	} rows[] = { { IBV_QPS_RESET, IBV_QPS_INIT }, { IBV_QPS_INIT, IBV_QPS_RTR }, { IBV_QPS_RTR, IBV_QPS_RTS } };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (m->believes && (int)m->qp->state == rows[i].from && m->to == rows[i].to)
+			return true;
+	return false;
+}
+
+void move_run(struct move *m)
+{
+	bool tells = tells_from(m);
+
+	m->old = tells ? (int)m->qp->state : state_now(m);
 	m->attr.qp_state = (enum ibv_qp_state)m->to;
 	m->mask = qp_mask_choose(m->type, m->old < 0 ? (int)m->qp->state : m->old, m->to, m->given, m->leave_out, m->add);
 	m->started_ns = now_ns();
@@ -38,6 +58,8 @@ void move_run(struct move *m)
 	m->dur_ns = now_ns() - m->started_ns;
 	if (m->err < 0)
 		m->err = m->err == -1 && errno ? errno : -m->err;
+	if (m->err && tells)
+		m->old = state_now(m);
 	m->seen.t_ns = m->started_ns;
 	m->seen.old = m->old < 0 ? "?" : name_of(&names_state, m->old);
 	qp_seen_ask(&m->seen, m->handle);

@@ -19,6 +19,7 @@ struct move {
 	struct ibv_qp *handle;
 	int type, to, given, leave_out, add;
 	struct ibv_qp_attr attr;
+	bool believes; /* the device is not asked where the QP is when it can be known otherwise: a question costs half a move */
 
 	/* How it went. */
 	int old; /* -1: the query before failed */

@@ -95,6 +95,37 @@ json_t *handover_make(struct case_run *r, const struct object *qp)
 	return told;
 }
 
+static bool has_keys(const json_t *keys, struct object *first, const char *agent, size_t *ret_n)
+{
+	for (struct object *o = first; o; o = o->keyed) {
+		if (!o->exists || strcmp(o->agent, agent) != 0)
+			continue;
+		if (o->type != OBJECT_MR || json_object_get(keys, o->name) != region_key(o))
+			return false;
+		++*ret_n;
+	}
+	return true;
+}
+
+/* What the same QP told the same end in its life before, but for where it counts from: most of it need not be put together again.
+ */
+static bool tell_again(struct case_run *r, struct object *to, const struct object *peer)
+{
+	const json_t *keys = json_object_get(to->told, "keys"), *gid = json_object_get(to->told, "gid");
+	const struct ctl_agent *a = agent_find(r, peer->agent);
+	size_t n = 0;
+
+	if (!peer->alike || faults_active(r) || wire_wanted(r) || !to->told || to->told->refcount != 1 || !a)
+		return false;
+	if (json_object_get(to->told, "qp") != json_object_get(peer->plan, "name") || json_int(to->told, "qpn", -1) != peer->qpn ||
+	    !json_equal(gid, json_object_get(a->device, "gid")) || !has_keys(keys, r->keyed, peer->agent, &n) ||
+	    !has_keys(keys, peer->keyed, peer->agent, &n) || n != json_object_size(keys))
+		return false;
+	json_object_set_new(to->told, "psn", json_integer(peer->sq_psn));
+	json_object_set_new(to->told, "life", json_integer(peer->life));
+	return true;
+}
+
 int handover_tell(struct case_run *r, struct object *to, bool keys_only, struct error *e)
 {
 	struct object *peer = ctl_object_find(r, to->peer);
@@ -104,6 +135,8 @@ int handover_tell(struct case_run *r, struct object *to, bool keys_only, struct 
 		return error_set(e, -ENOENT, "%s has no peer in the plan", to->name);
 	if (!peer->exists && !keys_only)
 		return error_set(e, -ENOTCONN, "%s cannot be told of %s, which does not exist", to->name, peer->name);
+	if (!keys_only && tell_again(r, to, peer))
+		return 0;
 	told = handover_make(r, peer);
 	if (!told)
 		return error_set(e, -ENOMEM, "out of memory");

@@ -176,53 +176,64 @@ void many_complete(struct op *op, bool stops)
 
 /* ---- the reply ---- */
 
-static void moved(struct case_run *r, const struct op *op, size_t i)
-{
-	const char *to = json_str(json_object_get(op->req, "all"), "to"), *now = json_string_value(many_field(op->reply, i, "new"));
-	const struct name *row = name_find(&names_state, now ? now : "");
-	const json_t *life = many_field(op->reply, i, "life");
-	struct object *o = op->obj[i];
+struct answers {
+	const char *to; /* of a move */
+	struct many_column rc, error, now, life, psn;
+};
 
-	effect_moved(r, o, to, row ? row->text : NULL, life ? (unsigned)json_integer_value(life) : o->life);
+static const struct name *state_of(const struct answers *s, size_t i)
+{
+	const char *text = json_string_value(many_value(&s->now, i));
+
+	return name_find(&names_state, text ? text : "");
 }
 
-static void queried(struct case_run *r, const struct op *op, size_t i)
+static void moved(struct case_run *r, struct object *o, const struct answers *s, size_t i)
 {
-	const char *state = json_string_value(many_field(op->reply, i, "state"));
-	const json_t *psn = many_field(op->reply, i, "sq_psn");
-	const struct name *row = name_find(&names_state, state ? state : "");
-	struct object *o = op->obj[i];
+	const struct name *now = state_of(s, i);
+	const json_t *life = many_value(&s->life, i);
+
+	effect_moved(r, o, s->to, now ? now->text : NULL, life ? (unsigned)json_integer_value(life) : o->life);
+}
+
+static void queried(struct case_run *r, struct object *o, const struct answers *s, size_t i)
+{
+	const struct name *now = state_of(s, i);
+	const json_t *psn = many_value(&s->psn, i);
 
 	(void)r;
-	if (row)
-		o->state = row->text;
+	if (now)
+		o->state = now->text;
 	o->has_seen_psn = psn != NULL;
 	o->seen_psn = (uint32_t)json_integer_value(psn);
 }
 
-static void received(struct case_run *r, const struct op *op, size_t i)
+static void received(struct case_run *r, struct object *o, const struct answers *s, size_t i)
 {
 	(void)r;
-	op->obj[i]->receives_posted = true;
-}
-
-static void drained(struct case_run *r, const struct op *op, size_t i)
-{
-	(void)r;
-	(void)op;
+	(void)s;
 	(void)i;
+	o->receives_posted = true;
 }
 
-/* What may be asked of many, and what it does when it succeeds. */
-static const struct {
-	const char *of;
-	void (*take)(struct case_run *r, const struct op *op, size_t i);
+/* What may be asked of many, where the answer says how they are, and what it does when it succeeds; NULL: nothing. */
+static const struct effect {
+	const char *of, *now;
+	void (*take)(struct case_run *r, struct object *o, const struct answers *s, size_t i);
 } effects[] = {
-	{ "qp_modify", moved },
-	{ "qp_query", queried },
-	{ "post_recv", received },
-	{ "drain", drained },
+	{ "qp_modify", "new", moved },
+	{ "qp_query", "state", queried },
+	{ "post_recv", "", received },
+	{ "drain", "", NULL },
 };
+
+static const struct effect *effect_of(const char *of)
+{
+	for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++)
+		if (strcmp(effects[i].of, of) == 0)
+			return &effects[i];
+	return NULL;
+}
 
 static void fail(struct op *op, size_t i, int rc, const char *error)
 {
@@ -245,22 +256,25 @@ void many_failed(struct op *op, const char *why)
 
 void many_take(struct case_run *r, struct op *op)
 {
-	void (*take)(struct case_run * r, const struct op *op, size_t i) = drained;
+	const struct effect *effect = effect_of(op->of);
+	const struct answers s = { .to = json_str(json_object_get(op->req, "all"), "to"),
+				   .rc = many_column_at(op->reply, "rc"),
+				   .error = many_column_at(op->reply, "error"),
+				   .now = many_column_at(op->reply, effect ? effect->now : ""),
+				   .life = many_column_at(op->reply, "life"),
+				   .psn = many_column_at(op->reply, "sq_psn") };
 
 	if (many_count(op->reply) != op->n_obj) {
 		op->rc = -EPROTO;
 		many_failed(op, "the answer is not for as many");
 		return;
 	}
-	for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++)
-		if (strcmp(effects[i].of, op->of) == 0)
-			take = effects[i].take;
 	for (size_t i = 0; i < op->n_obj; i++) {
-		int rc = (int)json_integer_value(many_field(op->reply, i, "rc"));
+		int rc = (int)json_integer_value(many_value(&s.rc, i));
 
 		if (rc < 0)
-			fail(op, i, rc, json_string_value(many_field(op->reply, i, "error")));
-		else
-			take(r, op, i);
+			fail(op, i, rc, json_string_value(many_value(&s.error, i)));
+		else if (effect && effect->take)
+			effect->take(r, op->obj[i], &s, i);
 	}
 }

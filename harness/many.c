@@ -203,19 +203,32 @@ json_t *many_member(const json_t *fold, size_t i)
 	return member;
 }
 
-json_t *many_field(const json_t *fold, size_t i, const char *path)
+struct many_column many_column_at(const json_t *fold, const char *path)
 {
-	const json_t *column = json_object_get(json_object_get(fold, "each"), path);
+	const json_t *all = json_object_get(fold, "all");
+	struct many_column c = { json_object_get(all, path), json_object_get(json_object_get(fold, "each"), path) };
 	const char *dot = strchr(path, '.');
-	json_t *value = column ? json_array_get(column, i) : json_object_get(json_object_get(fold, "all"), path);
 	char parent[PATH_BYTES];
 
-	if (column)
-		return json_is_null(value) ? NULL : value;
-	if (value || !dot)
-		return value;
+	if (c.common || c.column || !dot)
+		return c;
 	snprintf(parent, sizeof parent, "%.*s", (int)(dot - path), path);
-	return json_object_get(json_object_get(json_object_get(fold, "all"), parent), dot + 1);
+	c.common = json_object_get(json_object_get(all, parent), dot + 1);
+	return c;
+}
+
+json_t *many_value(const struct many_column *c, size_t i)
+{
+	json_t *value = c->column ? json_array_get(c->column, i) : c->common;
+
+	return c->column && json_is_null(value) ? NULL : value;
+}
+
+json_t *many_field(const json_t *fold, size_t i, const char *path)
+{
+	struct many_column c = many_column_at(fold, path);
+
+	return many_value(&c, i);
 }
 
 /* ---- records ---- */

@@ -29,6 +29,12 @@ json_t *many_member(const json_t *fold, size_t i);
 
 /* A field of one of them. Borrowed; NULL where it does not have it. */
 json_t *many_field(const json_t *fold, size_t i, const char *path);
+/* The same of one after the other: where it stands is looked up once. */
+struct many_column {
+	json_t *common, *column;
+};
+struct many_column many_column_at(const json_t *fold, const char *path);
+json_t *many_value(const struct many_column *c, size_t i);
 
 /* A record of many, `kind` "many": what kind they are is `of`. */
 bool many_is_record(const json_t *record);
