@@ -18,6 +18,7 @@
 
 #define CHAIN_MAX 32u /* requests in one call */
 #define DEEP 16u
+#define LONG_BYTES 4096u /* to post one of so many costs little beside what it moves */
 
 static void pump(struct traffic *t);
 static void refill(struct traffic *t);
@@ -292,8 +293,8 @@ static void pump(struct traffic *t)
 {
 	struct chain c;
 
-	/* A deep queue is filled up again by halves: a call for each completion costs more than it brings. */
-	if (t->depth >= DEEP && !t->interval_ns && t->outstanding > t->depth / 2)
+	/* A deep queue of short messages is filled up again by halves: a call for each completion costs more than it brings. */
+	if (t->depth >= DEEP && t->size < LONG_BYTES && !t->interval_ns && t->outstanding > t->depth / 2)
 		return;
 	do {
 		int err;

@@ -463,6 +463,30 @@ static void test_deep_queue_by_halves(void)
 	tear_down();
 }
 
+/* One of long messages with each completion. */
+static void test_long_messages_one_by_one(void)
+{
+	int id;
+
+	set_up();
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i}", "op", "mr_create", "name", "big", "pd", "pd", "bytes", 4 * 16 * 4096), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:i, s:i, s:s, s:i}", "op", "traffic_prepare", "as", "t", "qp", "q", "size", 4096,
+			       "tag", TAG, "mr", "big", "receives", 0),
+			0);
+	id = rig_send("{s:s, s:s, s:s, s:[s], s:i, s:i, s:i, s:i, s:s, s:i, s:s}", "op", "traffic", "as", "t", "qp", "q", "ops",
+		      "WRITE", "messages", 20, "depth", 16, "tag", TAG, "peer_tag", PEER_TAG, "role", "tx", "raddr", 0x10000, "mr",
+		      "big");
+	settle();
+	CU_ASSERT_EQUAL(fake.qp->n_sent, 16);
+	for (unsigned i = 0; i < 20; i++) {
+		send_done(i, IBV_WC_SUCCESS, true);
+		settle();
+		CU_ASSERT_EQUAL(fake.qp->n_sent, i < 4 ? 17 + i : 20);
+	}
+	CU_ASSERT_EQUAL(json_int(rig_wait(id), "done", -1), 20);
+	tear_down();
+}
+
 /* The other half of a ping-pong sends only what it was sent first. */
 static void test_answers(void)
 {
@@ -537,6 +561,7 @@ static const struct test_case cases[] = {
 	{ "refused", test_refused },
 	{ "verify", test_verify },
 	{ "a deep queue is filled by halves", test_deep_queue_by_halves },
+	{ "long messages go one by one", test_long_messages_one_by_one },
 	{ "it answers", test_answers },
 	{ "READs that bring nothing", test_reads_that_bring_nothing },
 };

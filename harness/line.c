@@ -141,7 +141,7 @@ const char *line_text(const struct line *line, size_t *ret_len)
 
 static void take_lines(struct line *line)
 {
-	while (!line->doomed && !line->ended) {
+	while (!line->doomed && !line->ended && line->in.len) {
 		char *start = line->in.data + line->in.head, *nl;
 
 		nl = line->in.len > line->scanned ? memchr(start + line->scanned, '\n', line->in.len - line->scanned) : NULL;
