@@ -441,8 +441,8 @@ static bool judge_release(struct case_run *r, struct ctl_agent *a, const struct 
 	}
 	if (q->rc == 0 && json_array_size(left) == 0)
 		return !a->spoilt && !a->used_cm;
-	names = json_dumps(left ? left : json_null(), JSON_COMPACT | JSON_ENCODE_ANY);
-	refuse_release(r, a, names ? names : "refused to release");
+	names = json_array_size(left) ? json_dumps(left, JSON_COMPACT) : NULL;
+	refuse_release(r, a, names ? names : json_str(q->reply, "error") ? json_str(q->reply, "error") : "refused to release");
 	free(names);
 	return false;
 }

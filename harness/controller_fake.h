@@ -55,6 +55,8 @@ static inline json_t *answer_op(const json_t *req, const char *mode)
 		return json_pack("{s:i,s:s}", "rc", -EINVAL, "error", "ibv_modify_qp: Invalid argument");
 	if (strcmp(op, "qp_modify") == 0)
 		return json_pack("{s:i,s:s,s:i,s:{s:s}}", "rc", 0, "new", to, "life", 1, "queried", "state", to);
+	if (strcmp(op, "release") == 0 && strcmp(mode, "cannot let go") == 0)
+		return json_pack("{s:i,s:s}", "rc", -ETIMEDOUT, "error", "ibv_dereg_mr of p.a.mem has not returned");
 	if (strcmp(op, "release") == 0)
 		return json_pack(strcmp(mode, "clings") == 0 ? "{s:i,s:[s]}" : "{s:i,s:[]}", "rc", 0, "left", "p.a");
 	return json_pack("{s:i,s:i,s:i}", "rc", 0, "life", 1, "t", 0);
