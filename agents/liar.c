@@ -261,12 +261,12 @@ static bool lie_about_reply(struct liar *l, json_t *message)
 	}
 	if (l->armed && l->armed->swallows_reply && id == l->post)
 		return true;
-	if (l->armed && l->armed->payload && id == l->verify && !l->told) {
+	/* Each time: a look that comes before all have ended is followed by another. */
+	if (l->armed && l->armed->payload && id == l->verify) {
 		json_t *of = l->verify_member < 0 ? message
 						  : json_array_get(json_object_get(message, "replies"), (size_t)l->verify_member);
 
-		l->told = json_int(of, "intact", 0) > 0;
-		if (l->told)
+		if (json_int(of, "intact", 0) > 0)
 			l->armed->payload(of);
 	}
 	return false;

@@ -421,20 +421,26 @@ static void traffic_payload(struct judge *j, const struct m_kept *k)
 	finding_set(f, f->text, "%s: traffic %s: expected %s, seen %s", from ? from : "", as ? as : "", f->expected, f->seen);
 }
 
+static bool is_looked_at_again(const struct judge *j, size_t i)
+{
+	const struct m_payload *r = &j->m->payloads.v[i];
+
+	for (size_t k = i + 1; k < j->m->payloads.n; k++) {
+		const struct m_payload *later = &j->m->payloads.v[k];
+
+		if (!strcmp(later->as, r->as) && later->inst == r->inst && later->index == r->index && !strcmp(later->at, r->at))
+			return true;
+	}
+	return false;
+}
+
+/* Looked at several times the last look counts, as what an ACK says may become visible at the peer later. What a READ brings is
+ * there when it ends: each look counts. */
 void verdict_check_payload(struct judge *j)
 {
-	for (size_t i = 0; i < j->m->payloads.n; i++) {
-		bool again = false;
-
-		/* Looked at several times: the last look counts. */
-		for (size_t k = i + 1; k < j->m->payloads.n; k++)
-			again |= !strcmp(j->m->payloads.v[k].as, j->m->payloads.v[i].as) &&
-				 j->m->payloads.v[k].inst == j->m->payloads.v[i].inst &&
-				 j->m->payloads.v[k].index == j->m->payloads.v[i].index &&
-				 !strcmp(j->m->payloads.v[k].at, j->m->payloads.v[i].at);
-		if (!again)
+	for (size_t i = 0; i < j->m->payloads.n; i++)
+		if (!strcmp(j->m->payloads.v[i].op, "READ") || !is_looked_at_again(j, i))
 			payload(j, &j->m->payloads.v[i]);
-	}
 	for (size_t i = 0; i < j->m->kept.n; i++)
 		traffic_payload(j, &j->m->kept.v[i]);
 }
