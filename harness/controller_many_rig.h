@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans of many pairs, and a case that runs without agents. */
+/* Plans of many pairs. */
 #ifndef QD_CONTROLLER_MANY_RIG_H
 #define QD_CONTROLLER_MANY_RIG_H
 
@@ -68,35 +68,6 @@ static inline json_t *plan_of_pairs(const char *steps, unsigned pairs)
 	json_array_foreach(json_object_get(plan, "steps"), k, step)
 		name_all(step, pairs);
 	return plan;
-}
-
-/* plan is stolen. */
-static inline void bare_run(struct case_run *r, struct controller *c, json_t *plan)
-{
-	*c = (struct controller){ .kmsg_fd = -1 };
-	*r = (struct case_run){ .c = c,
-				.id = "t/x",
-				.plan = plan,
-				.seed = 1,
-				.wc_counts = json_object(),
-				.traffic_posts = json_object(),
-				.inbox = json_array(),
-				.remembered = json_object(),
-				.traffics = json_object() };
-	CU_ASSERT_EQUAL_FATAL(ctl_objects_init(r, NULL), 0);
-}
-
-static inline void bare_run_done(struct case_run *r)
-{
-	posts_free(r);
-	ctl_objects_free(r);
-	json_decref(r->wc_counts);
-	json_decref(r->traffic_posts);
-	json_decref(r->inbox);
-	json_decref(r->unread);
-	json_decref(r->remembered);
-	json_decref(r->traffics);
-	json_decref(r->plan);
 }
 
 #endif

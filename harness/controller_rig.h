@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "controller_case.h"
 #include "log.h"
 #include "test.h"
 
@@ -70,6 +71,35 @@ static int run_in_dir(const char *suite_name, const struct test_case *cases, siz
 		unlink(path);
 	}
 	return rmdir(dir) ? 1 : status;
+}
+
+/* A case that runs without agents. plan is stolen. */
+static inline void bare_run(struct case_run *r, struct controller *c, json_t *plan)
+{
+	*c = (struct controller){ .kmsg_fd = -1 };
+	*r = (struct case_run){ .c = c,
+				.id = "t/x",
+				.plan = plan,
+				.seed = 1,
+				.wc_counts = json_object(),
+				.traffic_posts = json_object(),
+				.inbox = json_array(),
+				.remembered = json_object(),
+				.traffics = json_object() };
+	CU_ASSERT_EQUAL_FATAL(ctl_objects_init(r, NULL), 0);
+}
+
+static inline void bare_run_done(struct case_run *r)
+{
+	posts_free(r);
+	ctl_objects_free(r);
+	json_decref(r->wc_counts);
+	json_decref(r->traffic_posts);
+	json_decref(r->inbox);
+	json_decref(r->unread);
+	json_decref(r->remembered);
+	json_decref(r->traffics);
+	json_decref(r->plan);
 }
 
 #endif

@@ -39,32 +39,6 @@ static void every_life_starts_far_from_the_last(void)
 	CU_ASSERT_EQUAL(psn_away(0, 0xf00000, 5), 0xf80000);
 }
 
-static void run_with_plan(struct case_run *r, struct controller *c)
-{
-	*c = (struct controller){ .kmsg_fd = -1 };
-	*r = (struct case_run){ .c = c,
-				.plan = plan_of("[]", 0),
-				.seed = 1,
-				.wc_counts = json_object(),
-				.traffic_posts = json_object(),
-				.inbox = json_array(),
-				.remembered = json_object(),
-				.traffics = json_object() };
-	CU_ASSERT_EQUAL_FATAL(ctl_objects_init(r, NULL), 0);
-}
-
-static void run_done(struct case_run *r)
-{
-	posts_free(r);
-	ctl_objects_free(r);
-	json_decref(r->wc_counts);
-	json_decref(r->traffic_posts);
-	json_decref(r->inbox);
-	json_decref(r->remembered);
-	json_decref(r->traffics);
-	json_decref(r->plan);
-}
-
 static void references_resolve_to_what_the_device_returned(void)
 {
 	static const struct {
@@ -82,7 +56,7 @@ static void references_resolve_to_what_the_device_returned(void)
 	struct case_run r;
 	struct object *o;
 
-	run_with_plan(&r, &c);
+	bare_run(&r, &c, plan_of("[]", 0));
 	ctl_object_find(&r, "p.a")->ret = json_pack("{s:{s:i,s:i}}", "cap", "max_send_wr", 63, "max_recv_wr", 64);
 	ctl_object_find(&r, "ac")->ret = json_pack("{s:i}", "cqe", 255);
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -101,7 +75,7 @@ static void references_resolve_to_what_the_device_returned(void)
 	CU_ASSERT_EQUAL(got, 9);
 	o = ctl_object_find(&r, "p.b");
 	CU_ASSERT_STRING_EQUAL(o->peer, "p.a");
-	run_done(&r);
+	bare_run_done(&r);
 }
 
 static void members_of_a_list_are_resolved(void)
@@ -118,7 +92,7 @@ static void members_of_a_list_are_resolved(void)
 	const json_t *members;
 	unsigned n = 0;
 
-	run_with_plan(&r, &c);
+	bare_run(&r, &c, plan_of("[]", 0));
 	ctl_object_find(&r, "p.a")->ret = json_pack("{s:{s:i}}", "cap", "max_send_sge", 2);
 	ctl_object_find(&r, "p.a")->told = json_pack("{s:{s:{s:i,s:s}}}", "keys", "p.b.mem", "rkey", 6, "addr", "0x1000");
 	CU_ASSERT_EQUAL_FATAL(step_post_queue(&r, step, &ops, &e), 0);
@@ -138,7 +112,7 @@ static void members_of_a_list_are_resolved(void)
 	CU_ASSERT_EQUAL(n, 3);
 	ops_free(&ops);
 	json_decref(step);
-	run_done(&r);
+	bare_run_done(&r);
 }
 
 /* As `addr:` has it; the region of 4096 bytes begins at 0x10000, and the post is for 64 bytes at 128. */
@@ -166,7 +140,7 @@ static void addresses_are_wrong_as_asked(void)
 		struct error e = { "" };
 		const json_t *req;
 
-		run_with_plan(&r, &c);
+		bare_run(&r, &c, plan_of("[]", 0));
 		ctl_object_find(&r, "p.a.mem")->ret = json_pack("{s:s}", "addr", "0x30000");
 		ctl_object_find(&r, "p.a.mem")->exists = ctl_object_find(&r, "p.b.mem")->exists = true;
 		ctl_object_find(&r, "p.b.mem")->rkey = 6;
@@ -180,7 +154,7 @@ static void addresses_are_wrong_as_asked(void)
 		}
 		ops_free(&ops);
 		json_decref(step);
-		run_done(&r);
+		bare_run_done(&r);
 	}
 }
 
@@ -201,12 +175,12 @@ static void a_refused_post_needs_no_key(void)
 		struct ops ops = { .head = NULL };
 		struct error e = { "" };
 
-		run_with_plan(&r, &c);
+		bare_run(&r, &c, plan_of("[]", 0));
 		ctl_object_find(&r, "p.b.mem")->exists = true;
 		ROW_ASSERT(step_post_queue(&r, step, &ops, &e) == rows[i].rc, "%s: %s", rows[i].returns, e.text);
 		ops_free(&ops);
 		json_decref(step);
-		run_done(&r);
+		bare_run_done(&r);
 	}
 }
 
@@ -220,7 +194,7 @@ static void ends_are_found_by_pair_life_and_queue(void)
 	struct case_run r;
 	struct ends ends = { NULL, 0 };
 
-	run_with_plan(&r, &c);
+	bare_run(&r, &c, plan_of("[]", 0));
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		json_t *names = json_pack("[s]", rows[i].name);
 
@@ -232,7 +206,7 @@ static void ends_are_found_by_pair_life_and_queue(void)
 	CU_ASSERT_EQUAL(ends_of_pairs(&r, NULL, &ends, NULL), 0);
 	CU_ASSERT_EQUAL(ends.n, 2);
 	ends_free(&ends);
-	run_done(&r);
+	bare_run_done(&r);
 }
 
 static void lives_and_keys_follow_the_replies(void)
@@ -249,7 +223,7 @@ static void lives_and_keys_follow_the_replies(void)
 	json_t *refused = json_pack("{s:i}", "rc", -EINVAL);
 	uint32_t first;
 
-	run_with_plan(&r, &c);
+	bare_run(&r, &c, plan_of("[]", 0));
 	qp = ctl_object_find(&r, "p.a");
 	mr = ctl_object_find(&r, "p.a.mem");
 	first = qp->sq_psn;
@@ -279,7 +253,7 @@ static void lives_and_keys_follow_the_replies(void)
 
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		json_decref(all[i]);
-	run_done(&r);
+	bare_run_done(&r);
 }
 
 static json_t *hex_id(unsigned life, uint32_t seq)
@@ -294,7 +268,7 @@ static void completions_are_counted_by_post(void)
 	struct post *p = calloc(1, sizeof *p);
 	json_t *rec;
 
-	run_with_plan(&r, &c);
+	bare_run(&r, &c, plan_of("[]", 0));
 	p->qp = ctl_object_find(&r, "p.a");
 	p->tag = 4096;
 	posts_add(&r, p);
@@ -321,7 +295,7 @@ static void completions_are_counted_by_post(void)
 	json_decref(rec);
 	CU_ASSERT_EQUAL(p->failed, 2);
 	CU_ASSERT_EQUAL(json_int(r.wc_counts, "p.a.send WR_FLUSH_ERR", 0), 2);
-	run_done(&r);
+	bare_run_done(&r);
 }
 
 static void differences_are_what_only_one_side_has(void)
@@ -457,7 +431,7 @@ static void who_is_at_work_is_waited_for(void)
 	struct controller c;
 	struct case_run r;
 
-	run_with_plan(&r, &c);
+	bare_run(&r, &c, plan_of("[]", 0));
 	CU_ASSERT_FATAL(sd_event_new(&c.loop) >= 0);
 	CU_ASSERT_EQUAL_FATAL(recorder_open(&(struct recorder_options){ .path = "/dev/null" }, &r.rec, NULL), 0);
 	for (busy_looks = 0; busy_looks < 3; busy_looks += 2) {
@@ -472,7 +446,7 @@ static void who_is_at_work_is_waited_for(void)
 	CU_ASSERT_EQUAL(looks, 1);
 	recorder_close(r.rec);
 	sd_event_unref(c.loop);
-	run_done(&r);
+	bare_run_done(&r);
 }
 
 static const struct test_case tests[] = {
