@@ -417,6 +417,8 @@ void link_create(struct case_run *r, struct ops *ops, struct object *o);
 int link_up(struct case_run *r, const struct ends *ends, const char *wanted, const char *by, struct error *e);
 /* The attributes that a transition needs, with what this end was told. New reference. */
 json_t *link_attrs(struct case_run *r, struct object *qp, const char *to);
+/* The MR that a QP's receives use: its own of role rx. NULL: it has none. */
+const struct object *link_receive_mr(const struct object *qp);
 /* Adds the receives for the whole RQ (or the SRQ), or notes them as kept back. */
 void link_receives(struct case_run *r, struct ops *ops, struct object *qp, const char *by);
 /* q: a QP, or an SRQ. */

@@ -92,8 +92,7 @@ static json_t *create_mw(struct case_run *r, struct ops *ops, const struct objec
 	return create_in_pd(r, ops, o, "mw_create", (const char *const[]){ "type", NULL });
 }
 
-/* The MR that a QP's receives use: its own of role rx. */
-static const struct object *receive_mr(const struct object *qp)
+const struct object *link_receive_mr(const struct object *qp)
 {
 	for (const struct object *o = qp->keyed; o; o = o->keyed)
 		if (json_str(o->plan, "role") && strcmp(json_str(o->plan, "role"), "rx") == 0)
@@ -137,8 +136,8 @@ static json_t *create_qp(struct case_run *r, struct ops *ops, const struct objec
 			json_object_set_new(cap, key, json_integer(n));
 	}
 	json_object_set_new(req, "cap", cap);
-	if (receive_mr(qp))
-		json_object_set_new(req, "rx", json_string(receive_mr(qp)->name));
+	if (link_receive_mr(qp))
+		json_object_set_new(req, "rx", json_string(link_receive_mr(qp)->name));
 	faults_on_create(r, qp->name, req);
 	return req;
 }
@@ -379,7 +378,7 @@ static json_t *receive_request(struct case_run *r, const struct object *qp, int6
 {
 	int64_t bytes = json_int(qp->plan, "msg_bytes", json_int(r->plan, "msg_bytes", 64)) + json_int(qp->plan, "head_bytes", 0);
 	int64_t stride = (bytes + 63) / 64 * 64;
-	const struct object *mr = receive_mr(qp);
+	const struct object *mr = link_receive_mr(qp);
 	json_t *req;
 
 	if (stride < 64)
@@ -425,7 +424,7 @@ static void fill_srq(struct case_run *r, struct ops *ops, struct object *srq, co
 static void receives_of_many(struct case_run *r, struct ops *ops, struct object *qp, int64_t count, const char *by)
 {
 	struct op *op = many_find(ops, qp, "post_recv", qp->alike);
-	const struct object *mr = receive_mr(qp);
+	const struct object *mr = link_receive_mr(qp);
 
 	if (!op) {
 		json_t *all = receive_request(r, qp, count, by);

@@ -18,14 +18,6 @@ bool many_may(struct case_run *r, const struct ends *ends)
 
 /* ---- which are alike ---- */
 
-static const json_t *receives_in(const struct object *qp)
-{
-	for (const struct object *o = qp->keyed; o; o = o->keyed)
-		if (json_has(o->plan, "role", "rx"))
-			return json_object_get(o->plan, "bytes");
-	return NULL;
-}
-
 static bool same(const json_t *a, const json_t *b, const char *key)
 {
 	const json_t *x = json_object_get(a, key), *y = json_object_get(b, key);
@@ -80,13 +72,13 @@ static bool may_have_others(const struct object *qp)
 static bool are_alike(struct case_run *r, const struct object *a, const struct object *b)
 {
 	static const char *const keys[] = { "type", "cap", "msg_bytes", "head_bytes" };
-	const json_t *rx = receives_in(a), *other = receives_in(b);
+	const struct object *rx = link_receive_mr(a), *other = link_receive_mr(b);
 
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
 		if (!same(a->plan, b->plan, keys[i]))
 			return false;
-	return attrs_are_equal(json_object_get(a->plan, "attr"), json_object_get(b->plan, "attr")) &&
-	       (rx == other || json_equal(rx, other)) && strcmp(agent_of_peer(r, a), agent_of_peer(r, b)) == 0;
+	return attrs_are_equal(json_object_get(a->plan, "attr"), json_object_get(b->plan, "attr")) && !rx == !other &&
+	       (!rx || same(rx->plan, other->plan, "bytes")) && strcmp(agent_of_peer(r, a), agent_of_peer(r, b)) == 0;
 }
 
 void many_classes(struct case_run *r)
@@ -121,7 +113,7 @@ struct op *many_begin(struct ops *ops, const struct object *o, const char *of, u
 	struct op *op = ops_add(ops, o->agent, json_pack("{s:s,s:s,s:o,s:{}}", "op", "many", "of", of, "all", all, "each"));
 
 	if (!op)
-		return NULL;
+		abort(); /* no memory */
 	op->of = of;
 	op->alike = alike;
 	return op;
