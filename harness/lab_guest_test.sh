@@ -166,6 +166,7 @@ killed_guest_is_an_error_of_nobody_else() {
 
 # Lab rxe is native inside a guest: its links and devices are what a killed controller leaves there. One run tells how long it takes; the
 # others are killed at random moments of such a time, under every fault of the link, and after `clean` the machine has to be as it was.
+# A random moment may lie before the first change or after the last, so one more is killed once its journal names a change.
 # QPDRILL_KILL_POINTS says how many (4), QPDRILL_KILL_SEED where the moments come from; both are printed.
 killed_native_controller_is_cleaned_up_after() {
 	local points=${QPDRILL_KILL_POINTS:-4} seed=${QPDRILL_KILL_SEED:-$RANDOM}
@@ -209,11 +210,18 @@ killed_native_controller_is_cleaned_up_after() {
 		(busy) >/run/first 2>&1 || { cat /run/first >&2; exit 1; }
 		whole=\$((\$(now_ms) - begin)) undone=0
 		picture >/run/before
-		for ((i = 1; i <= $points; i++)); do
-			delay=\$((RANDOM * whole / 32768))
+		changes_something() { grep -qs '"undo"' "\$QPDRILL_STATE"/*; }
+		for ((i = 0; i <= $points; i++)); do
 			(busy) >/dev/null 2>&1 &
 			pid=\$!
-			sleep \$(printf '%d.%03d' \$((delay / 1000)) \$((delay % 1000)))
+			if [ \$i -eq 0 ]; then
+				moment='its first change'
+				for ((w = 0; w < 1000; w++)); do changes_something && break; sleep 0.01; done
+			else
+				delay=\$((RANDOM * whole / 32768))
+				moment="\$delay of \$whole ms"
+				sleep \$(printf '%d.%03d' \$((delay / 1000)) \$((delay % 1000)))
+			fi
 			kill -KILL \$pid 2>/dev/null
 			wait \$pid 2>/dev/null
 			'$qpdrill' clean >/run/clean 2>&1 || { cat /run/clean >&2; exit 1; }
@@ -223,7 +231,7 @@ killed_native_controller_is_cleaned_up_after() {
 			undone=\$((undone + n))
 			# What was killed takes a moment to be gone.
 			for ((w = 0; w < 600; w++)); do picture >/run/after; cmp -s /run/before /run/after && break; sleep 0.1; done
-			diff /run/before /run/after >/run/difference || { echo "point \$i, killed after \$delay of \$whole ms"; cat /run/difference; }
+			diff /run/before /run/after >/run/difference || { echo "point \$i, killed after \$moment"; cat /run/difference; }
 		done
 		[ \$undone -gt 0 ] && echo undone
 		'$qpdrill' clean 2>&1 | tail -1
