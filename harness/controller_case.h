@@ -401,7 +401,7 @@ void many_take(struct case_run *r, struct op *op);
 /* The text of one that has failed for all of them; why NULL: what its rc says. */
 void many_failed(struct op *op, const char *why);
 
-/* ---- connections (controller_link.c, controller_handover.c) ---- */
+/* ---- connections (controller_create.c, controller_link.c, controller_handover.c) ---- */
 
 /* Both ends of each pair named. -ENOENT with a sentence for one that is not there. */
 int ends_of_pairs(struct case_run *r, const json_t *pairs, struct ends *ret, struct error *e);
