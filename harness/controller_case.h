@@ -283,6 +283,7 @@ extern const char *const ctl_object_type_names[NUM_OBJECT_TYPES]; /* "pd" "cq" .
 
 struct object {
 	const char *name; /* of the plan */
+	json_t *named;    /* the same, as it stands there; borrowed */
 	enum object_type type;
 	const json_t *plan;
 	const char *agent;
@@ -293,7 +294,10 @@ struct object {
 	/* MR */
 	uint32_t rkey, old_rkey;
 	bool had_old;
-	json_t *key; /* as it is handed over; NULL: nobody was told of it yet */
+	bool is_rx;  /* its QP's receives use it */
+	json_t *key; /* as it is handed over, with this rkey and of this life; NULL: nobody was told of it yet */
+	uint32_t key_rkey;
+	unsigned key_life;
 	/* QP */
 	const char *peer, *pair;
 	const char *state; /* static; as last seen */
@@ -332,6 +336,8 @@ const json_t *qp_cap(const struct object *qp, const char *name); /* the same of 
 
 /* ---- requests in bundles (controller_ops.c) ---- */
 
+#define CTL_COLUMNS_MAX 4
+
 struct op {
 	struct op *prev, *next;
 	char agent[CTL_NAME_MAX];
@@ -343,15 +349,23 @@ struct op {
 	unsigned part, member; /* of the message: in which of its parts it is, and which of those folded there */
 	const char *of;        /* it is one for many objects (controller_many.c): what is asked of each; NULL: of one */
 	unsigned alike;
-	struct object **obj; /* n_obj of them */
+	const char *to, *gid; /* a move: what is asked of all, where RTR of all leads; borrowed of req */
+	struct object **obj;  /* n_obj of them */
 	size_t n_obj, room;
+	struct {
+		const char *path;
+		json_t *values; /* borrowed of req */
+	} column[CTL_COLUMNS_MAX];
+	unsigned n_columns;
 	UT_hash_handle hh; /* in `made`, by the name of what it makes */
 };
 
 struct ops {
 	struct op *head;
-	struct op *made; /* those that link_create() has added */
-	bool stops;      /* an agent does nothing of it after what fails there; the rest has rc -ECANCELED */
+	struct op *made;               /* those that link_create() has added */
+	bool stops;                    /* an agent does nothing of it after what fails there; the rest has rc -ECANCELED */
+	void (*meanwhile)(void *user); /* called once, when all messages are on their way: time for what needs no answer */
+	void *user;
 };
 
 /* req is stolen. Returns the op so that the caller can look at its reply after ops_run(); NULL when out of memory (ops_run fails
@@ -389,7 +403,7 @@ void many_classes(struct case_run *r);
 struct op *many_find(struct ops *ops, const struct object *o, const char *of, unsigned alike);
 /* A new one without members. all, what is asked of each of them, is stolen. */
 struct op *many_begin(struct ops *ops, const struct object *o, const char *of, unsigned alike, json_t *all);
-/* One more member: its name stands in that column. value is borrowed, and NULL where it has none. */
+/* One more member: its name stands in that column. value is borrowed, and NULL where it has none; path lives as long as the op. */
 void many_join(struct op *op, struct object *o, const char *key);
 void many_column(struct op *op, const char *path, json_t *value);
 /* Adds a move that needs nothing but its name; many: as a member of one for all of its agent. */
@@ -415,6 +429,10 @@ void link_create(struct case_run *r, struct ops *ops, struct object *o);
 /* Creates what is missing and takes the ends as far as `wanted` ("INIT" "RTR" "RTS"), each as far as no fault holds it; receives
  * before RTR, keys handed over between. */
 int link_up(struct case_run *r, const struct ends *ends, const char *wanted, const char *by, struct error *e);
+/* Adds RESET of those that exist. */
+void link_reset(struct case_run *r, struct ops *ops, const struct ends *ends, const char *by);
+/* RESET first, then as link_up to RTS. */
+int link_renew(struct case_run *r, const struct ends *ends, const char *by, struct error *e);
 /* The attributes that a transition needs, with what this end was told. New reference. */
 json_t *link_attrs(struct case_run *r, struct object *qp, const char *to);
 /* The MR that a QP's receives use: its own of role rx. NULL: it has none. */

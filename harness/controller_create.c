@@ -77,7 +77,7 @@ static json_t *create_mw(struct case_run *r, struct ops *ops, const struct objec
 const struct object *link_receive_mr(const struct object *qp)
 {
 	for (const struct object *o = qp->keyed; o; o = o->keyed)
-		if (json_str(o->plan, "role") && strcmp(json_str(o->plan, "role"), "rx") == 0)
+		if (o->is_rx)
 			return o;
 	return NULL;
 }

@@ -49,8 +49,10 @@ static json_t *window_key(struct case_run *r, const struct object *mw)
 /* Borrowed: the same in each handover, until the region gets another key. */
 static json_t *region_key(struct object *mr)
 {
-	if (!mr->key || json_int(mr->key, "rkey", -1) != mr->rkey || json_int(mr->key, "life", -1) != mr->life) {
+	if (!mr->key || mr->key_rkey != mr->rkey || mr->key_life != mr->life) {
 		json_decref(mr->key);
+		mr->key_rkey = mr->rkey;
+		mr->key_life = mr->life;
 		mr->key = json_pack("{s:I,s:O,s:i}", "rkey", (json_int_t)mr->rkey, "addr", json_object_get(mr->ret, "addr"), "life",
 				    (int)mr->life);
 	}
@@ -85,8 +87,8 @@ json_t *handover_make(struct case_run *r, const struct object *qp)
 	const char *gid = json_str(device, "gid");
 	json_t *told;
 
-	told = json_pack("{s:O,s:I,s:I,s:s,s:I,s:I,s:i,s:o}", "qp", json_object_get(qp->plan, "name"), "qpn", (json_int_t)qp->qpn,
-			 "psn", (json_int_t)qp->sq_psn, "gid", gid ? gid : "", "lid", (json_int_t)json_int(device, "lid", 0), "mtu",
+	told = json_pack("{s:O,s:I,s:I,s:s,s:I,s:I,s:i,s:o}", "qp", qp->named, "qpn", (json_int_t)qp->qpn, "psn",
+			 (json_int_t)qp->sq_psn, "gid", gid ? gid : "", "lid", (json_int_t)json_int(device, "lid", 0), "mtu",
 			 (json_int_t)json_int(device, "mtu", 0), "life", (int)qp->life, "keys", keys_of(r, qp));
 	if (told && is_datagram(qp))
 		json_object_set_new(told, "qkey", json_integer(json_integer_value(qp_attr(qp, "qkey"))));
@@ -117,7 +119,7 @@ static bool tell_again(struct case_run *r, struct object *to, const struct objec
 
 	if (!peer->alike || faults_active(r) || wire_wanted(r) || !to->told || to->told->refcount != 1 || !a)
 		return false;
-	if (json_object_get(to->told, "qp") != json_object_get(peer->plan, "name") || json_int(to->told, "qpn", -1) != peer->qpn ||
+	if (json_object_get(to->told, "qp") != peer->named || json_int(to->told, "qpn", -1) != peer->qpn ||
 	    !json_equal(gid, json_object_get(a->device, "gid")) || !has_keys(keys, r->keyed, peer->agent, &n) ||
 	    !has_keys(keys, peer->keyed, peer->agent, &n) || n != json_object_size(keys))
 		return false;

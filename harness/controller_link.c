@@ -115,20 +115,29 @@ static int rank_of(const char *state)
 	return -1;
 }
 
-/* Where it is when its turn for `to` comes: in a hurry its creation is under way by then, and RTR before RTS. */
-static int rank_by_then(const struct object *qp, const char *to, bool hurry)
+/* What may be taken for known of ends that a request is for. */
+enum known {
+	SEEN,  /* where they were seen to be */
+	HURRY, /* and that their creation is under way by then, and RTR before RTS */
+	AHEAD  /* and that they all exist, and whatever comes before is under way */
+};
+
+/* Where it is when its turn for `to` comes. */
+static int rank_by_then(const struct object *qp, const char *to, enum known known)
 {
+	if (known == AHEAD)
+		return rank_of(to) - 1;
 	if (!qp->exists)
-		return hurry ? 0 : -1;
-	return rank_of(qp->state) + (hurry && strcmp(to, "RTS") == 0);
+		return known == HURRY ? 0 : -1;
+	return rank_of(qp->state) + (known == HURRY && strcmp(to, "RTS") == 0);
 }
 
 /* May this end take the step to `to`, which is one beyond where it will be? */
-static bool may_move(struct case_run *r, const struct object *qp, const char *to, bool hurry)
+static bool may_move(struct case_run *r, const struct object *qp, const char *to, enum known known)
 {
 	const char *hold = faults_hold_state(r, qp->name);
 
-	if (rank_by_then(qp, to, hurry) != rank_of(to) - 1)
+	if (rank_by_then(qp, to, known) != rank_of(to) - 1)
 		return false;
 	if (qp->wanted && rank_of(to) > rank_of(qp->wanted))
 		return false;
@@ -137,25 +146,24 @@ static bool may_move(struct case_run *r, const struct object *qp, const char *to
 
 /* What differs between ends that are alike: what each is told, and where it begins to count. */
 static const struct {
-	const char *to, *attr, *told; /* told: its name there; NULL: its own */
+	const char *to, *attr, *column, *told; /* told: its name there; NULL: its own */
 } own_attrs[] = {
-	{ "RTR", "dest_qpn", "qpn" },
-	{ "RTR", "rq_psn", "psn" },
-	{ "RTS", "sq_psn", NULL },
+	{ "RTR", "dest_qpn", "set.dest_qpn", "qpn" },
+	{ "RTR", "rq_psn", "set.rq_psn", "psn" },
+	{ "RTS", "sq_psn", "set.sq_psn", NULL },
 };
 
 /* What all of them are asked for is what this one is to be asked for. */
 static bool may_join_move(const struct op *op, const struct object *qp, const char *to)
 {
-	const json_t *all = json_object_get(op->req, "all"), *gid = json_object_get(json_object_get(all, "set"), "dest_gid");
+	const char *gid = op->gid ? json_str(qp->told, "gid") : NULL;
 
-	return json_has(all, "to", to) && (strcmp(to, "RTR") != 0 || json_equal(gid, json_object_get(qp->told, "gid")));
+	return op->to && strcmp(op->to, to) == 0 && (!op->gid || (gid && strcmp(op->gid, gid) == 0));
 }
 
 static void add_move_of_many(struct case_run *r, struct ops *ops, struct object *qp, const char *to, const char *by)
 {
 	struct op *op = many_find(ops, qp, "qp_modify", qp->alike);
-	char path[32];
 
 	if (!op || !may_join_move(op, qp, to)) {
 		json_t *set = link_attrs(r, qp, to);
@@ -164,6 +172,8 @@ static void add_move_of_many(struct case_run *r, struct ops *ops, struct object 
 			json_object_del(set, own_attrs[i].attr);
 		op = many_begin(ops, qp, "qp_modify", qp->alike,
 				json_pack("{s:s,s:o,s:s,s:b}", "to", to, "set", set, "by", by, "brief", 1));
+		op->to = json_str(json_object_get(op->req, "all"), "to");
+		op->gid = json_str(set, "dest_gid");
 	}
 	many_join(op, qp, "name");
 	for (size_t i = 0; i < sizeof own_attrs / sizeof own_attrs[0]; i++) {
@@ -172,8 +182,7 @@ static void add_move_of_many(struct case_run *r, struct ops *ops, struct object 
 		json_t *own =
 			own_attrs[i].told ? json_incref(json_object_get(qp->told, own_attrs[i].told)) : json_integer(qp->sq_psn);
 
-		snprintf(path, sizeof path, "set.%s", own_attrs[i].attr);
-		many_column(op, path, own);
+		many_column(op, own_attrs[i].column, own);
 		json_decref(own);
 	}
 }
@@ -263,29 +272,30 @@ static void receives_of_many(struct case_run *r, struct ops *ops, struct object 
 	}
 	many_join(op, qp, "qp");
 	if (mr)
-		many_column(op, "mr", json_object_get(mr->plan, "name"));
+		many_column(op, "mr", mr->named);
 }
 
-static void receives_of(struct case_run *r, struct ops *ops, struct object *qp, const char *by, bool many)
+/* renewed: it will have none of its own then, whatever it has now. */
+static void receives_of(struct case_run *r, struct ops *ops, struct object *qp, const char *by, bool many, bool renewed)
 {
-	int64_t count = 0, depth;
+	int64_t count = 0, depth, own = renewed ? 0 : qp->receives_own;
 
 	srqs_each(r, qp, ops, by, fill_srq);
-	if (json_str(qp->plan, "srq") || xrc_sends(qp) || qp->receives_posted)
+	if (json_str(qp->plan, "srq") || xrc_sends(qp) || (qp->receives_posted && !renewed))
 		return;
 	if (value_resolve(r, qp_cap(qp, "max_recv_wr"), 0, &count, NULL) || count <= 0)
 		return;
-	qp->receives_posted = true;
 	depth = count;
 	/* What the file has posted by itself has its place in the queue, and comes first. */
-	count -= qp->receives_own;
+	count -= own;
 	if (count <= 0)
 		return;
 	if (faults_hold_receives(r, qp->name)) {
+		qp->receives_posted = true;
 		note_kept_back(r, qp, (unsigned)count, by);
 		return;
 	}
-	if (many && qp->alike && !qp->receives_own && !json_object_size(qp->override_attr)) {
+	if (many && qp->alike && !own && !json_object_size(qp->override_attr)) {
 		receives_of_many(r, ops, qp, count, by);
 		return;
 	}
@@ -297,7 +307,7 @@ static void receives_of(struct case_run *r, struct ops *ops, struct object *qp, 
 
 void link_receives(struct case_run *r, struct ops *ops, struct object *qp, const char *by)
 {
-	receives_of(r, ops, qp, by, false);
+	receives_of(r, ops, qp, by, false, false);
 }
 
 int link_release_receives(struct case_run *r, struct object *q, struct error *e)
@@ -314,8 +324,8 @@ int link_release_receives(struct case_run *r, struct object *q, struct error *e)
 	return rc < 0 ? rc : 0;
 }
 
-/* ops.stops: in a hurry. */
-static int add_moves(struct case_run *r, struct ops *ops, const struct ends *ends, const char *to, const char *by, struct error *e)
+static int add_moves(struct case_run *r, struct ops *ops, const struct ends *ends, const char *to, const char *by, enum known known,
+		     struct error *e)
 {
 	bool many = many_may(r, ends);
 
@@ -323,7 +333,7 @@ static int add_moves(struct case_run *r, struct ops *ops, const struct ends *end
 		struct object *qp = ends->qp[i];
 		int rc = 0;
 
-		if (!may_move(r, qp, to, ops->stops))
+		if (!may_move(r, qp, to, known))
 			continue;
 		if (strcmp(to, "RTR") == 0)
 			rc = handover_tell(r, qp, false, e);
@@ -336,8 +346,8 @@ static int add_moves(struct case_run *r, struct ops *ops, const struct ends *end
 	}
 	/* With `upto: INIT` the file may still post receives of its own before these. */
 	for (size_t i = 0; strcmp(to, "INIT") == 0 && i < ends->n; i++)
-		if (rank_of(ends->qp[i]->wanted) >= 2 && may_move(r, ends->qp[i], to, ops->stops))
-			receives_of(r, ops, ends->qp[i], by, many);
+		if (rank_of(ends->qp[i]->wanted) >= 2 && may_move(r, ends->qp[i], to, known))
+			receives_of(r, ops, ends->qp[i], by, many, known == AHEAD);
 	return 0;
 }
 
@@ -381,17 +391,18 @@ static bool may_hurry(struct case_run *r, const struct ends *ends)
 	return !faults_active(r);
 }
 
-static int to_ready(struct case_run *r, const struct ends *ends, const char *wanted, const char *by, bool hurry, struct error *e)
+static int to_ready(struct case_run *r, const struct ends *ends, const char *wanted, const char *by, enum known known,
+		    struct error *e)
 {
-	struct ops ops = { .stops = hurry };
-	int rc = add_moves(r, &ops, ends, "RTR", by, e);
+	struct ops ops = { .stops = known == HURRY };
+	int rc = add_moves(r, &ops, ends, "RTR", by, known, e);
 
-	if (!rc && !hurry)
+	if (!rc && known == SEEN)
 		rc = send_off(r, &ops, e);
-	if (!rc && !hurry)
+	if (!rc && known == SEEN)
 		rc = datagram_readdress(r, ends, e);
 	if (!rc && rank_of(wanted) >= 3)
-		rc = add_moves(r, &ops, ends, "RTS", by, e);
+		rc = add_moves(r, &ops, ends, "RTS", by, known, e);
 	if (!rc)
 		rc = send_off(r, &ops, e);
 	ops_free(&ops);
@@ -400,25 +411,107 @@ static int to_ready(struct case_run *r, const struct ends *ends, const char *wan
 
 int link_up(struct case_run *r, const struct ends *ends, const char *wanted, const char *by, struct error *e)
 {
-	bool hurry = may_hurry(r, ends);
-	struct ops ops = { .stops = hurry };
+	enum known known = may_hurry(r, ends) ? HURRY : SEEN;
+	struct ops ops = { .stops = known == HURRY };
 	int rc = 0;
 
 	for (size_t i = 0; i < ends->n; i++) {
 		ends->qp[i]->wanted = wanted;
 		link_create(r, &ops, ends->qp[i]);
 	}
-	if (!hurry)
+	if (known == SEEN)
 		rc = send_off(r, &ops, e);
 	if (!rc)
 		tell_connected(r, ends);
 	if (!rc)
-		rc = add_moves(r, &ops, ends, "INIT", by, e);
+		rc = add_moves(r, &ops, ends, "INIT", by, known, e);
 	if (!rc)
 		rc = send_off(r, &ops, e);
 	ops_free(&ops);
 	if (rc || rank_of(wanted) < 2)
 		return rc;
 	rc = receives_all(r, ends, by, e);
-	return rc ? rc : to_ready(r, ends, wanted, by, hurry, e);
+	return rc ? rc : to_ready(r, ends, wanted, by, known, e);
+}
+
+/* ---- from RESET on ---- */
+
+/* Requests that are put together while the agents do what comes before. */
+struct ahead {
+	struct case_run *r;
+	const struct ends *ends;
+	const char *to, *then, *by; /* then: NULL for one move only */
+	struct ops ops;
+	struct error *e;
+	int rc;
+};
+
+static void look_ahead(void *user)
+{
+	struct ahead *a = user;
+
+	a->rc = add_moves(a->r, &a->ops, a->ends, a->to, a->by, AHEAD, a->e);
+	if (!a->rc && a->then)
+		a->rc = add_moves(a->r, &a->ops, a->ends, a->then, a->by, AHEAD, a->e);
+}
+
+static int send_and_look_ahead(struct ops *ops, struct ahead *next)
+{
+	int rc;
+
+	ops->meanwhile = look_ahead;
+	ops->user = next;
+	rc = send_off(next->r, ops, next->e);
+	return rc ? rc : next->rc;
+}
+
+/* What is to be told to whom is known before they are there, and nothing else is to be asked in between. */
+static bool may_look_ahead(struct case_run *r, const struct ends *ends)
+{
+	for (size_t i = 0; i < ends->n; i++)
+		if (is_datagram(ends->qp[i]) || !ends->qp[i]->exists)
+			return false;
+	return many_may(r, ends) && !wire_wanted(r);
+}
+
+static int up_ahead(struct ops *reset, struct ahead *init, struct ahead *ready)
+{
+	int rc = send_and_look_ahead(reset, init);
+
+	if (!rc)
+		rc = send_and_look_ahead(&init->ops, ready);
+	if (!rc)
+		rc = receives_all(init->r, init->ends, init->by, init->e);
+	if (!rc)
+		rc = send_off(init->r, &ready->ops, init->e);
+	ops_free(&init->ops);
+	ops_free(&ready->ops);
+	return rc;
+}
+
+void link_reset(struct case_run *r, struct ops *ops, const struct ends *ends, const char *by)
+{
+	for (size_t i = 0; i < ends->n; i++)
+		if (ends->qp[i]->exists)
+			many_move(ops, ends->qp[i], "RESET", by, many_may(r, ends));
+}
+
+int link_renew(struct case_run *r, const struct ends *ends, const char *by, struct error *e)
+{
+	struct ops reset = { .head = NULL };
+	int rc;
+
+	link_reset(r, &reset, ends, by);
+	if (may_look_ahead(r, ends)) {
+		struct ahead init = { .r = r, .ends = ends, .to = "INIT", .by = by, .ops = { .stops = true }, .e = e };
+		struct ahead ready = {
+			.r = r, .ends = ends, .to = "RTR", .then = "RTS", .by = by, .ops = { .stops = true }, .e = e
+		};
+
+		for (size_t i = 0; i < ends->n; i++)
+			ends->qp[i]->wanted = "RTS";
+		return up_ahead(&reset, &init, &ready);
+	}
+	rc = send_off(r, &reset, e);
+	return rc ? rc : link_up(r, ends, "RTS", by, e);
 }

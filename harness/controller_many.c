@@ -121,13 +121,18 @@ struct op *many_begin(struct ops *ops, const struct object *o, const char *of, u
 
 void many_column(struct op *op, const char *path, json_t *value)
 {
-	json_t *each = json_object_get(op->req, "each"), *column = json_object_get(each, path);
+	unsigned i = 0;
 
-	if (!column) {
-		column = json_array();
-		json_object_set_new(each, path, column);
+	while (i < op->n_columns && strcmp(op->column[i].path, path) != 0)
+		i++;
+	if (i == CTL_COLUMNS_MAX)
+		abort(); /* no request has as many */
+	if (i == op->n_columns) {
+		op->column[op->n_columns].path = path;
+		op->column[op->n_columns++].values = json_array();
+		json_object_set_new(json_object_get(op->req, "each"), path, op->column[i].values);
 	}
-	json_array_append_new(column, value ? json_incref(value) : json_null());
+	json_array_append_new(op->column[i].values, value ? json_incref(value) : json_null());
 }
 
 void many_join(struct op *op, struct object *o, const char *key)
@@ -142,7 +147,7 @@ void many_join(struct op *op, struct object *o, const char *key)
 		op->room = room;
 	}
 	op->obj[op->n_obj++] = o;
-	many_column(op, key, json_object_get(o->plan, "name"));
+	many_column(op, key, o->named);
 }
 
 void many_move(struct ops *ops, struct object *qp, const char *to, const char *by, bool many)

@@ -50,9 +50,14 @@ static json_t *device_modify(const json_t *req, const char *mode)
 {
 	const char *name = json_str(req, "name"), *to = json_str(req, "to"), *refused = strstr(mode, "refuses ");
 	json_t *qp = fake_qp(name), *set = json_object_get(req, "set"), *value;
+	static unsigned times; /* that p[7].a was asked to go to INIT */
 	const char *key;
+	bool wanted = refused && !strcmp(refused + 8, to);
 
-	if (refused && !strcmp(refused + 8, to) && !strcmp(name, "p[7].a"))
+	if (!strcmp(name, "p[7].a") && !strcmp(to, "INIT"))
+		wanted |= !strcmp(mode, "the first INIT is refused") ? ++times == 1
+								     : !strcmp(mode, "the second INIT is") && ++times == 2;
+	if (wanted && !strcmp(name, "p[7].a"))
 		return json_pack("{s:i,s:s}", "rc", -EINVAL, "error", "ibv_modify_qp: Invalid argument");
 	json_object_foreach(set, key, value)
 		json_object_set(qp, key, value);
@@ -70,6 +75,17 @@ static json_t *device_query(const json_t *req)
 	say_record(state_record(json_str(req, "name"), qp, req));
 	return json_pack("{s:i,s:O,s:O,s:O?}", "rc", 0, "life", json_object_get(qp, "life"), "state", json_object_get(qp, "state"),
 			 "sq_psn", json_object_get(qp, "sq_psn"));
+}
+
+static json_t *device_receives(const json_t *req)
+{
+	const char *name = json_str(req, "qp");
+
+	say_record(json_pack("{s:I,s:s,s:o,s:O,s:s,s:i,s:O,s:O,s:O}", "t", (json_int_t)fake_now++, "kind", "post", "obj",
+			     json_sprintf("%s.recv", name), "life", json_object_get(fake_qp(name), "life"), "op", "RECV", "size",
+			     64, "count", json_object_get(req, "count"), "accepted", json_object_get(req, "count"), "by",
+			     json_object_get(req, "by")));
+	return json_pack("{s:i,s:O}", "rc", 0, "accepted", json_object_get(req, "count"));
 }
 
 static json_t *device_answers(const json_t *req)
@@ -91,6 +107,8 @@ static json_t *device_answers(const json_t *req)
 		return device_modify(req, mode ? mode : "");
 	if (!strcmp(op, "qp_query"))
 		return device_query(req);
+	if (!strcmp(op, "post_recv"))
+		return device_receives(req);
 	if (!strcmp(op, "drain"))
 		return json_pack("{s:i,s:i}", "rc", 0, "in_flight", 0);
 	return NULL;
@@ -100,6 +118,7 @@ static json_t *device_answers(const json_t *req)
 
 #define CONNECT_ALL "{'n':1,'do':'connect','line':5}"
 #define ERR_ALL "{'n':2,'do':'modify','line':6,'to':'ERR'}"
+#define RESET_ALL "{'n':2,'do':'modify','line':6,'to':'RESET'}"
 #define RECOVER_ALL                                                                                                                \
 	"{'n':3,'do':'recover','line':7,'path':'reset','check':{'ops':['WRITE'],'size':64,'depth':1,'messages':1,'tag':8192}}"
 
@@ -218,6 +237,50 @@ static unsigned moved_in(const json_t *records, int step, const char *to)
 	return n;
 }
 
+static unsigned receives_of(const json_t *records, const char *name, int life)
+{
+	const json_t *r;
+	char obj[32];
+	unsigned n = 0;
+	size_t i;
+
+	snprintf(obj, sizeof obj, "%s.recv", name);
+	json_array_foreach((json_t *)records, i, r)
+		n += json_has(r, "kind", "post") && json_has(r, "obj", obj) && json_int(r, "life", 0) == life;
+	return n;
+}
+
+/* Also where it takes two attempts: nobody lacks its receives then, and nobody has them twice. */
+static void each_life_has_its_receives_once(void)
+{
+	static const struct {
+		const char *mode, *steps;
+		unsigned pairs;
+		int lives;
+	} rows[] = {
+		{ "device", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 3, 2 },
+		{ "device", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 40, 2 },
+		{ "the first INIT is refused", "[" CONNECT_ALL "," CONNECT_ALL "]", 10, 1 },
+		{ "the first INIT is refused", "[" CONNECT_ALL "," CONNECT_ALL "]", 40, 1 },
+		{ "the second INIT is", "[" CONNECT_ALL "," ERR_ALL "," RESET_ALL "," CONNECT_ALL "," CONNECT_ALL "]", 10, 2 },
+		{ "the second INIT is", "[" CONNECT_ALL "," ERR_ALL "," RESET_ALL "," CONNECT_ALL "," CONNECT_ALL "]", 40, 2 },
+	};
+	char name[32];
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		json_t *lines, *records = run_many(rows[i].mode, rows[i].steps, rows[i].pairs, &lines);
+
+		for (unsigned k = 0; k < 2 * rows[i].pairs; k++) {
+			snprintf(name, sizeof name, "p[%u].%c", k / 2, "ab"[k % 2]);
+			for (int life = 1; life <= rows[i].lives; life++)
+				ROW_ASSERT(receives_of(records, name, life) == 1, "row %zu: %s has %u in life %d", i, name,
+					   receives_of(records, name, life), life);
+		}
+		json_decref(records);
+		json_decref(lines);
+	}
+}
+
 static void what_goes_wrong_has_a_name(void)
 {
 	static const struct {
@@ -236,6 +299,13 @@ static void what_goes_wrong_has_a_name(void)
 		  40 + 7 },
 		{ "refuses RESET", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 3, 40, "broken",
 		  "agent a, qp_modify p[7].a: ", "RESET", 79 },
+		/* What was put together while they were asked is not sent then. */
+		{ "refuses RESET", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 3, 40, "broken",
+		  "agent a, qp_modify p[7].a: ", "INIT", 0 },
+		{ "the second INIT is", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 3, 40, "broken",
+		  "agent a, qp_modify p[7].a: ibv_modify_qp: Invalid", "INIT", 40 + 7 },
+		{ "the second INIT is", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 3, 40, "broken",
+		  "agent a, qp_modify p[7].a: ibv_modify_qp: Invalid", "RTR", 0 },
 		{ "dies of drain", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 3, 40, "error",
 		  "agent b, drain p[0].b and 39 more: the agent died", "RESET", 0 },
 		/* Fewer are made one by one, and folded in the message. */
@@ -254,6 +324,8 @@ static void what_goes_wrong_has_a_name(void)
 		/* The other one's are moved all the same. */
 		{ "dies of RESET", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 3, 40, "error",
 		  "agent a, qp_modify p[0].a and 39 more: the agent died", "RESET", 40 },
+		{ "dies of RESET", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 3, 40, "error",
+		  "agent a, qp_modify p[0].a and 39 more: the agent died", "INIT", 0 },
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -372,6 +444,7 @@ static void only_what_is_alike_is_asked_as_one(void)
 
 static const struct test_case tests[] = {
 	{ "many are told what a few are", many_are_told_what_a_few_are },
+	{ "each life has its receives once", each_life_has_its_receives_once },
 	{ "what goes wrong has a name", what_goes_wrong_has_a_name },
 	{ "a broken record is a loss and no more", a_broken_record_is_a_loss_and_no_more },
 	{ "together they are many too", together_they_are_many_too },

@@ -36,9 +36,11 @@ static int object_add(struct case_run *r, const json_t *plan, enum object_type t
 	if (!o)
 		return error_set(e, -ENOMEM, "out of memory");
 	o->name = name;
+	o->named = json_object_get(plan, "name");
 	o->type = type;
 	o->plan = plan;
 	o->agent = agent;
+	o->is_rx = json_has(plan, "role", "rx");
 	if (type == OBJECT_QP) {
 		o->peer = json_str(plan, "peer");
 		o->pair = json_str(plan, "pair");

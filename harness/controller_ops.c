@@ -311,6 +311,8 @@ int ops_run_watched(struct case_run *r, struct ops *ops, uint64_t timeout_ns,
 		most = all.b[i].n > most ? all.b[i].n : most;
 		all.b[i].rc = bundle_send(&all.b[i], ops);
 	}
+	if (ops->meanwhile)
+		ops->meanwhile(ops->user);
 	end += (most - 1) * CTL_REQUEST_EACH_NS;
 	last = end + CTL_TURN_NS;
 	while (!rc && !all_collected(&all)) {

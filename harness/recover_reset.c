@@ -12,9 +12,7 @@ static int to_reset(struct case_run *r, const struct ends *ends, struct error *e
 	struct ops ops = { .head = NULL };
 	int rc;
 
-	for (size_t i = 0; i < ends->n; i++)
-		if (ends->qp[i]->exists)
-			many_move(&ops, ends->qp[i], "RESET", "recover", many_may(r, ends));
+	link_reset(r, &ops, ends, "recover");
 	rc = ops_run(r, &ops, 0, e);
 	ops_free(&ops);
 	return rc;
@@ -74,12 +72,12 @@ int recover_reset(struct case_run *r, const struct ends *ends, const json_t *ste
 		return error_set(e, -EINVAL, "path reset cannot replace a CQ that its QPs use: use path recreate");
 	recover_phase(r, step, "drained", r->attempt, NULL);
 	recover_phase(r, step, "told", r->attempt, NULL);
+	if (!json_object_get(step, "replace"))
+		return link_renew(r, ends, "recover", e);
 	rc = to_reset(r, ends, e);
 	if (!rc)
 		rc = replace(r, step, false, e);
-	if (!rc)
-		rc = link_up(r, ends, "RTS", "recover", e);
-	return rc;
+	return rc ? rc : link_up(r, ends, "RTS", "recover", e);
 }
 
 static int destroy_qps(struct case_run *r, const struct ends *ends, struct error *e)
