@@ -446,6 +446,7 @@ static const struct {
 	{ "payload", verdict_check_payload, false },
 	{ "delivered", verdict_check_delivered, false },
 	{ "unexpected", verdict_check_unexpected, false },
+	{ "counted", verdict_check_counted, false },
 	{ "packets", verdict_check_packets, false },
 	{ "unanswered", verdict_check_unanswered, false },
 	{ "datagrams", verdict_check_datagrams, false },

@@ -92,6 +92,9 @@ void verdict_check_delivered(struct judge *j);
  */
 json_t *verdict_delivered(const struct judge *j);
 void verdict_check_unexpected(struct judge *j);
+void verdict_check_counted(struct judge *j);
+/* Does an `allow` name this error, as it is or by the profile? */
+bool verdict_allowed(const struct judge *j, const struct m_comp *c);
 void verdict_check_time(struct judge *j);
 void verdict_check_packets(struct judge *j);
 void verdict_check_unanswered(struct judge *j);

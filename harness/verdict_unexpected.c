@@ -85,12 +85,14 @@ static bool allow_event(const struct judge *j, size_t inst, const json_t *x, con
 /* Exactly one of c and ev is given; ret_entry: as above, beside c. */
 static bool allowed(const struct judge *j, const struct m_comp *c, const struct m_event *ev, const json_t **ret_entry)
 {
+	size_t rec = c ? c->rec : ev ? ev->rec : 0;
+
 	for (size_t i = 0; i < j->m->allows.n; i++) {
 		size_t inst = j->m->allows.v[i], k;
 		const struct m_inst *in = &j->m->insts.v[inst];
 		const json_t *any = json_object_get(in->plan, "any"), *x;
 
-		if (in->begin_rec > (c ? c->rec : ev->rec))
+		if (in->begin_rec > rec)
 			continue;
 		if (c ? allow_comp(j, inst, in->plan, c, ret_entry) : allow_event(j, inst, in->plan, ev))
 			return true;
@@ -99,6 +101,13 @@ static bool allowed(const struct judge *j, const struct m_comp *c, const struct 
 				return true;
 	}
 	return false;
+}
+
+bool verdict_allowed(const struct judge *j, const struct m_comp *c)
+{
+	const json_t *entry;
+
+	return allowed(j, c, NULL, NULL) || allowed(j, c, NULL, &entry);
 }
 
 static void completion(struct judge *j, const struct m_comp *c)
@@ -129,39 +138,6 @@ static void completion(struct judge *j, const struct m_comp *c)
 		    : *c->traffic ? " of traffic `"
 				  : "",
 		    p && *p->as ? p->as : c->traffic, (p && *p->as) || *c->traffic ? "`" : "", ": no expect or allow names it");
-}
-
-/* The expectation that held and named how many of this post's requests succeed; M_NONE. */
-static size_t counted_by(const struct judge *j, const struct m_post *p)
-{
-	size_t found = M_NONE;
-
-	for (size_t i = p->inst; *p->as && i < j->m->insts.n; i++) {
-		const struct m_inst *in = &j->m->insts.v[i];
-		const char *of = json_str(in->plan, "of");
-
-		if (of && !strcmp(of, p->as) && !strcmp(judge_do(j, i), "expect") && !strcmp(in->outcome, "met") &&
-		    !strcmp(in->iter, j->m->insts.v[p->inst].iter) && json_object_get(json_object_get(in->plan, "wc"), "seq"))
-			found = i;
-	}
-	return found;
-}
-
-/* A pattern that was met and left a success of its post over counted wrongly. */
-static void uncounted(struct judge *j, const struct m_comp *c)
-{
-	const struct m_post *p = m_comp_post(j->m, c);
-	size_t inst = p && c->success && !c->taken && !c->twice && !c->recv && !*c->traffic ? counted_by(j, p) : M_NONE;
-	struct finding *f;
-
-	if (inst == M_NONE || !strcmp(judge_do(j, c->inst), "recover"))
-		return;
-	f = judge_find(j, SEVERITY_FAIL, "expect", inst, c->rec, judge_qp(j, c->qp));
-	if (!f)
-		return;
-	finding_set(f, f->expected, "no completion of `%s` but those that the pattern names", p->as);
-	finding_set(f, f->seen, "one more SUCCESS (request %u)", c->seq);
-	finding_set(f, f->text, "%s: expected %s, seen %s", judge_qp(j, c->qp), f->expected, f->seen);
 }
 
 bool verdict_cm_routine(const struct judge *j, const struct m_event *ev)
@@ -249,10 +225,8 @@ static void event(struct judge *j, const struct m_event *ev)
 
 void verdict_check_unexpected(struct judge *j)
 {
-	for (size_t i = 0; i < j->m->comps.n; i++) {
+	for (size_t i = 0; i < j->m->comps.n; i++)
 		completion(j, &j->m->comps.v[i]);
-		uncounted(j, &j->m->comps.v[i]);
-	}
 	for (size_t i = 0; i < j->m->events.n; i++)
 		event(j, &j->m->events.v[i]);
 }

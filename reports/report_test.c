@@ -24,7 +24,8 @@ static bool rewrites(void)
 	return how && !strcmp(how, "write");
 }
 
-static char *render(const char *format, size_t *ret_len)
+/* change: NULL, or what happens to the run before. */
+static char *render_changed(const char *format, void (*change)(struct report_run *run), size_t *ret_len)
 {
 	struct report_run run;
 	struct error e = { "" };
@@ -34,12 +35,19 @@ static char *render(const char *format, size_t *ret_len)
 
 	ROW_ASSERT(rc == 0, "%s", e.text);
 	if (!rc) {
+		if (change)
+			change(&run);
 		rc = report_find(format)->write(&run, out, false, &e);
 		ROW_ASSERT(rc == 0, "%s", e.text);
 		report_release(&run);
 	}
 	fclose(out);
 	return text;
+}
+
+static char *render(const char *format, size_t *ret_len)
+{
+	return render_changed(format, NULL, ret_len);
 }
 
 static char *read_whole(const char *path)
@@ -270,6 +278,35 @@ static void test_text(void)
 	free(text);
 }
 
+static void warn_of_each(struct report_run *run)
+{
+	json_t *entry, *verdict;
+	size_t i;
+
+	json_array_foreach(run->cases, i, entry) {
+		verdict = json_object_get(entry, "verdict");
+		json_array_append_new(json_object_get(verdict, "findings"),
+				      json_pack("{s:s,s:s,s:i,s:i,s:s,s:s,s:s,s:s,s:[],s:s,s:s}", "severity", "warning", "check",
+						"expect", "step", 3, "line", 8, "at", "", "iter", "", "expected", "none", "seen",
+						"one", "last", "text", "a \033 that nobody names", "deviation", ""));
+	}
+}
+
+/* It stands with the rest that is said of what did not pass; of what did there is nothing else. */
+static void test_warnings(void)
+{
+	size_t len;
+	char *text = render_changed("text", warn_of_each, &len);
+	unsigned n = 0;
+
+	for (const char *at = text; (at = strstr(at, "warning in ")); at++)
+		n++;
+	CU_ASSERT_EQUAL(n, 2);
+	CU_ASSERT(strstr(text, "\nwarning in core/rnr-retry-exceeded, step 3: a \\x1b that nobody names\n") != NULL);
+	CU_ASSERT(strstr(text, "  warning   a \\x1b that nobody names: expected none, seen one\n") != NULL);
+	free(text);
+}
+
 static void test_write_all(void)
 {
 	char dir[] = "/tmp/qpdrill-report-XXXXXX", path[128];
@@ -306,9 +343,13 @@ static void test_load_errors(void)
 }
 
 static const struct test_case cases[] = {
-	{ "golden files", test_golden }, { "several runs side by side", test_matrix },
-	{ "junit", test_junit },         { "text", test_text },
-	{ "write all", test_write_all }, { "load errors", test_load_errors },
+	{ "golden files", test_golden },
+	{ "several runs side by side", test_matrix },
+	{ "junit", test_junit },
+	{ "text", test_text },
+	{ "warnings of what passed are told", test_warnings },
+	{ "write all", test_write_all },
+	{ "load errors", test_load_errors },
 };
 
 TEST_MAIN("reports", cases)

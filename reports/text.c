@@ -481,6 +481,31 @@ static void put_deviations(FILE *out, const struct report_run *run)
 	json_decref(met);
 }
 
+/* Of what passed all the same. That an entry is stale is told with the deviations. */
+static void put_warnings(FILE *out, const struct report_run *run)
+{
+	bool first = true;
+	json_t *entry, *finding;
+	char safe[TEXT_MAX];
+	size_t i, k;
+
+	json_array_foreach(run->cases, i, entry) {
+		const json_t *verdict = json_object_get(entry, "verdict");
+
+		if (strcmp(report_str(verdict, "verdict"), "pass") && strcmp(report_str(verdict, "verdict"), "deviation"))
+			continue;
+		json_array_foreach(json_object_get(verdict, "findings"), k, finding) {
+			if (strcmp(report_str(finding, "severity"), "warning") || !*report_str(finding, "expected"))
+				continue;
+			fprintf(out, "%swarning in %s", first ? "\n" : "",
+				log_escape(report_str(entry, "case"), safe, sizeof(safe)));
+			fprintf(out, ", step %" PRId64 ": %s\n", json_int(finding, "step", 0),
+				log_escape(report_str(finding, "text"), safe, sizeof(safe)));
+			first = false;
+		}
+	}
+}
+
 /* What happened beside the verdicts: cases that ran a second time, and what no case did alone. */
 static void put_again(FILE *out, const struct report_run *run)
 {
@@ -550,6 +575,7 @@ static int text_write(const struct report_run *run, FILE *out, bool colour, stru
 	text_repeats(out, run);
 	put_problems(out, run, colour);
 	put_deviations(out, run);
+	put_warnings(out, run);
 	put_again(out, run);
 	fprintf(out, "\neverything about it: %s\n", log_escape(run->dir, safe, sizeof(safe)));
 	if (*report_str(run->run, "repeat"))

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* A pattern that says how many, was met, and left some over counted wrongly. Other errors that are left over are unexpected anyway.
+ */
+#include "verdict_internal.h"
+
+#include <stdio.h>
+
+#include "json.h"
+
+/* The expectation that held and named how many of this post's requests succeed; M_NONE. */
+static size_t counted_by(const struct judge *j, const struct m_post *p)
+{
+	size_t found = M_NONE;
+
+	for (size_t i = p->inst; *p->as && i < j->m->insts.n; i++) {
+		const struct m_inst *in = &j->m->insts.v[i];
+		const char *of = json_str(in->plan, "of");
+
+		if (of && !strcmp(of, p->as) && !strcmp(judge_do(j, i), "expect") && !strcmp(in->outcome, "met") &&
+		    !strcmp(in->iter, j->m->insts.v[p->inst].iter) && json_object_get(json_object_get(in->plan, "wc"), "seq"))
+			found = i;
+	}
+	return found;
+}
+
+static void success_left(struct judge *j, const struct m_comp *c)
+{
+	const struct m_post *p = m_comp_post(j->m, c);
+	size_t inst = p && c->success && !c->taken && !c->twice && !c->recv && !*c->traffic ? counted_by(j, p) : M_NONE;
+	struct finding *f;
+
+	if (inst == M_NONE || !strcmp(judge_do(j, c->inst), "recover"))
+		return;
+	f = judge_find(j, SEVERITY_FAIL, "expect", inst, c->rec, judge_qp(j, c->qp));
+	if (!f)
+		return;
+	finding_set(f, f->expected, "no completion of `%s` but those that the pattern names", p->as);
+	finding_set(f, f->seen, "one more SUCCESS (request %u)", c->seq);
+	finding_set(f, f->text, "%s: expected %s, seen %s", judge_qp(j, c->qp), f->expected, f->seen);
+}
+
+/* What an expectation at an end took of a queue's life, in order. */
+struct counted {
+	size_t inst; /* M_NONE: nothing, or it says not how many */
+	size_t queue;
+	unsigned life;
+};
+
+/* Its pattern says how many flushes there are: none of its items has room for more. */
+static bool counts_flushes(const json_t *plan, bool recv)
+{
+	const json_t *seq = json_object_get(json_object_get(plan, recv ? "recv_wc" : "wc"), "seq"), *e;
+	bool names = false;
+	size_t i;
+
+	json_array_foreach(seq, i, e) {
+		names |= json_array_has(json_object_get(e, "any"), "WR_FLUSH_ERR");
+		if (json_bool(e, "rest", false) || !json_object_get(e, "max"))
+			return false;
+	}
+	return names;
+}
+
+static void follow_taken(const struct judge *j, const struct m_comp *c, struct counted *last)
+{
+	const struct m_inst *in = &j->m->insts.v[c->taken - 1];
+	bool counts = !strcmp(judge_do(j, c->taken - 1), "expect") && !strcmp(in->outcome, "met") && !json_str(in->plan, "of") &&
+		      counts_flushes(in->plan, c->recv);
+
+	*last = (struct counted){ counts ? c->taken - 1 : M_NONE, c->queue, c->life };
+}
+
+/* Requests that were there when it was asked how many are flushed. */
+static bool is_left_over(const struct judge *j, const struct m_comp *c, const struct counted *last)
+{
+	const struct m_post *p = m_comp_post(j->m, c);
+
+	return last->inst != M_NONE && c->queue == last->queue && c->life == last->life && !strcmp(c->status, "WR_FLUSH_ERR") &&
+	       !c->marker && !c->twice && !*c->traffic && p && p->rec < j->m->insts.v[last->inst].begin_rec &&
+	       !verdict_allowed(j, c);
+}
+
+static void report_left(struct judge *j, const struct m_qp *q, const struct counted *last, const struct m_comp *first, unsigned n)
+{
+	struct finding *f = judge_find(j, SEVERITY_WARNING, "expect", last->inst, first->rec, q->name);
+
+	if (!f)
+		return;
+	finding_set(f, f->expected, "no WR_FLUSH_ERR on the %s queue but those that the pattern names",
+		    first->recv ? "receive" : "send");
+	finding_set(f, f->seen, "%u more", n);
+	finding_set(f, f->text, "%s: expected %s, seen %s", q->name, f->expected, f->seen);
+}
+
+static void flushes_left(struct judge *j, const struct m_qp *q, bool recv)
+{
+	struct counted last = { .inst = M_NONE };
+	const struct m_comp *first = NULL;
+	unsigned n = 0;
+
+	for (size_t k = 0; k < q->comps.n; k++) {
+		const struct m_comp *c = &j->m->comps.v[q->comps.v[k]];
+
+		if (c->recv != recv)
+			continue;
+		if (c->taken) {
+			if (n)
+				report_left(j, q, &last, first, n);
+			n = 0;
+			follow_taken(j, c, &last);
+		} else if (is_left_over(j, c, &last)) {
+			first = n ? first : c;
+			n += c->count;
+		}
+	}
+	if (n)
+		report_left(j, q, &last, first, n);
+}
+
+void verdict_check_counted(struct judge *j)
+{
+	for (size_t i = 0; i < j->m->comps.n; i++)
+		success_left(j, &j->m->comps.v[i]);
+	for (size_t i = 0; i < j->m->qps.n; i++) {
+		flushes_left(j, &j->m->qps.v[i], false);
+		flushes_left(j, &j->m->qps.v[i], true);
+	}
+}
