@@ -357,12 +357,12 @@ struct op {
 		json_t *values; /* borrowed of req */
 	} column[CTL_COLUMNS_MAX];
 	unsigned n_columns;
-	UT_hash_handle hh; /* in `made`, by the name of what it makes */
+	UT_hash_handle hh; /* in `made` */
 };
 
 struct ops {
 	struct op *head;
-	struct op *made;               /* those that link_create() has added */
+	struct op *made;               /* those that make an object, or fill an SRQ, by its name: each once */
 	bool stops;                    /* an agent does nothing of it after what fails there; the rest has rc -ECANCELED */
 	void (*meanwhile)(void *user); /* called once, when all messages are on their way: time for what needs no answer */
 	void *user;

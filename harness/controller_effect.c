@@ -202,12 +202,14 @@ static void on_qp_query(struct case_run *r, const char *agent, const json_t *req
 static void on_post_recv(struct case_run *r, const char *agent, const json_t *req, const json_t *reply)
 {
 	const char *qp = json_str(req, "qp"), *by = json_str(req, "by");
-	struct object *o = qp ? ctl_object_find(r, qp) : NULL;
+	struct object *o = ctl_object_find(r, qp ? qp : json_str(req, "srq"));
+	bool own = by && !strcmp(by, "step");
 
 	(void)agent;
-	if (o && by && !strcmp(by, "step"))
+	if (o && own && qp)
 		o->receives_own += (unsigned)json_int(reply, "accepted", 0);
-	else if (o && json_object_get(req, "depth")) /* those for the whole queue, which may be as new as they are */
+	/* Those for the whole queue, which may be as new as they are. */
+	if (o && !own && (!qp || json_object_get(req, "depth")))
 		o->receives_posted = true;
 }
 

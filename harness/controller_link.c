@@ -246,14 +246,19 @@ static json_t *srq_receive_request(struct case_run *r, const struct object *srq,
 static void fill_srq(struct case_run *r, struct ops *ops, struct object *srq, const char *by)
 {
 	int64_t depth = json_int(srq->plan, "depth", 1);
+	struct op *op;
 
-	if (!srq->exists || srq->receives_posted || !json_bool(srq->plan, "fill", true))
+	HASH_FIND_STR(ops->made, srq->name, op);
+	if (op || !srq->exists || srq->receives_posted || !json_bool(srq->plan, "fill", true))
 		return;
-	srq->receives_posted = true;
-	if (faults_hold_receives(r, srq->name))
+	if (faults_hold_receives(r, srq->name)) {
+		srq->receives_posted = true;
 		note_kept_back(r, srq, (unsigned)depth, by);
-	else
-		ops_add(ops, srq->agent, srq_receive_request(r, srq, depth, by));
+		return;
+	}
+	op = ops_add(ops, srq->agent, srq_receive_request(r, srq, depth, by));
+	if (op)
+		HASH_ADD_KEYPTR(hh, ops->made, srq->name, strlen(srq->name), op);
 }
 
 static void receives_of_many(struct case_run *r, struct ops *ops, struct object *qp, int64_t count, const char *by)

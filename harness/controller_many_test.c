@@ -46,18 +46,26 @@ static json_t *state_record(const char *name, const json_t *qp, const json_t *re
 	return rec;
 }
 
+/* "refuses INIT": each time, "refuses INIT 2": the second time, of one QP. */
+static bool refuses(const char *mode, const char *name, const char *to)
+{
+	static const char word[] = "refuses ";
+	static unsigned asked;
+	const char *rest = mode + strlen(word);
+
+	if (strncmp(mode, word, strlen(word)) != 0 || strncmp(rest, to, strlen(to)) != 0 || strcmp(name, "p[7].a") != 0)
+		return false;
+	asked++;
+	return !rest[strlen(to)] || asked == strtoul(rest + strlen(to), NULL, 10);
+}
+
 static json_t *device_modify(const json_t *req, const char *mode)
 {
-	const char *name = json_str(req, "name"), *to = json_str(req, "to"), *refused = strstr(mode, "refuses ");
+	const char *name = json_str(req, "name"), *to = json_str(req, "to");
 	json_t *qp = fake_qp(name), *set = json_object_get(req, "set"), *value;
-	static unsigned times; /* that p[7].a was asked to go to INIT */
 	const char *key;
-	bool wanted = refused && !strcmp(refused + 8, to);
 
-	if (!strcmp(name, "p[7].a") && !strcmp(to, "INIT"))
-		wanted |= !strcmp(mode, "the first INIT is refused") ? ++times == 1
-								     : !strcmp(mode, "the second INIT is") && ++times == 2;
-	if (wanted && !strcmp(name, "p[7].a"))
+	if (refuses(mode, name, to))
 		return json_pack("{s:i,s:s}", "rc", -EINVAL, "error", "ibv_modify_qp: Invalid argument");
 	json_object_foreach(set, key, value)
 		json_object_set(qp, key, value);
@@ -80,10 +88,12 @@ static json_t *device_query(const json_t *req)
 static json_t *device_receives(const json_t *req)
 {
 	const char *name = json_str(req, "qp");
+	json_t *life = name ? json_object_get(fake_qp(name), "life") : NULL;
 
-	say_record(json_pack("{s:I,s:s,s:o,s:O,s:s,s:i,s:O,s:O,s:O}", "t", (json_int_t)fake_now++, "kind", "post", "obj",
-			     json_sprintf("%s.recv", name), "life", json_object_get(fake_qp(name), "life"), "op", "RECV", "size",
-			     64, "count", json_object_get(req, "count"), "accepted", json_object_get(req, "count"), "by",
+	say_record(json_pack("{s:I,s:s,s:o,s:i,s:s,s:i,s:O,s:O,s:O}", "t", (json_int_t)fake_now++, "kind", "post", "obj",
+			     name ? json_sprintf("%s.recv", name) : json_incref(json_object_get(req, "srq")), "life",
+			     life ? (int)json_integer_value(life) : 1, "op", "RECV", "size", 64, "count",
+			     json_object_get(req, "count"), "accepted", json_object_get(req, "count"), "by",
 			     json_object_get(req, "by")));
 	return json_pack("{s:i,s:O}", "rc", 0, "accepted", json_object_get(req, "count"));
 }
@@ -122,12 +132,18 @@ static json_t *device_answers(const json_t *req)
 #define RECOVER_ALL                                                                                                                \
 	"{'n':3,'do':'recover','line':7,'path':'reset','check':{'ops':['WRITE'],'size':64,'depth':1,'messages':1,'tag':8192}}"
 
+#define UPTO_INIT "{'n':1,'do':'connect','line':5,'upto':'INIT'}"
+#define RECOVER_TWICE                                                                                                              \
+	"{'n':3,'do':'recover','line':7,'path':'reset','attempts':2,"                                                              \
+	"'check':{'ops':['WRITE'],'size':64,'depth':1,'messages':1,'tag':8192}}"
+#define OWN_RECEIVES "{'n':2,'do':'post_recv','line':9,'at':['p[1].a'],'size':64,'count':5,'as':'r','stride':64,'slots':64}"
+
 #define POST_ONE                                                                                                                   \
 	"{'n':9,'do':'post','line':9,'at':['p[3].a'],'op':'SEND','size':64,'count':1,'tag':4096,'tx_off':0,'stride':64,'slots':1," \
 	"'as':'w'}"
 
-/* Each record by itself. */
-static json_t *run_many(const char *mode, const char *steps, unsigned pairs, json_t **ret_lines)
+/* Each record by itself. plan: stolen. */
+static json_t *run_records(const char *mode, json_t *plan, json_t **ret_lines)
 {
 	struct controller *c = controller_of(mode, NULL);
 	struct error e = { "" };
@@ -135,11 +151,16 @@ static json_t *run_many(const char *mode, const char *steps, unsigned pairs, jso
 	char path[128];
 	bool torn;
 
-	CU_ASSERT_EQUAL(run_plan(c, plan_of_pairs(steps, pairs), ret_lines, &e), 0);
+	CU_ASSERT_EQUAL(run_plan(c, plan, ret_lines, &e), 0);
 	snprintf(path, sizeof path, "%s/observations.jsonl", dir);
 	ROW_ASSERT(many_load_records(path, &records, &torn, &e) == 0, "%s: %s", mode, e.text);
 	controller_done(c);
 	return records;
+}
+
+static json_t *run_many(const char *mode, const char *steps, unsigned pairs, json_t **ret_lines)
+{
+	return run_records(mode, plan_of_pairs(steps, pairs), ret_lines);
 }
 
 static void numbers_have_no_holes(const json_t *records)
@@ -154,21 +175,37 @@ static void numbers_have_no_holes(const json_t *records)
 		}
 }
 
-/* What the device has said of that QP, without when. */
+/* What the device has said of that QP and its receives, without when. */
 static json_t *story_of(const json_t *records, const char *name)
 {
 	json_t *story = json_array();
 	const json_t *r;
+	char queue[64];
 	size_t i;
 
+	snprintf(queue, sizeof queue, "%s.recv", name);
 	json_array_foreach((json_t *)records, i, r)
-		if (json_has(r, "kind", "state") && json_has(r, "obj", name))
+		if (json_has(r, "kind", "post") && json_has(r, "obj", queue))
+			json_array_append_new(story, json_pack("{s:O,s:O,s:O}", "life", json_object_get(r, "life"), "count",
+							       json_object_get(r, "count"), "step", json_object_get(r, "step")));
+		else if (json_has(r, "kind", "state") && json_has(r, "obj", name))
 			json_array_append_new(story,
 					      json_pack("{s:O,s:O,s:O,s:O,s:O?,s:O?}", "life", json_object_get(r, "life"), "new",
 							json_object_get(r, "new"), "queried", json_object_get(r, "queried"), "step",
 							json_object_get(r, "step"), "by", json_object_get(r, "by"), "asked",
 							json_object_get(r, "asked")));
 	return story;
+}
+
+static bool ends_in(const json_t *story, const char *state)
+{
+	const json_t *last = NULL, *r;
+	size_t i;
+
+	json_array_foreach((json_t *)story, i, r)
+		if (json_object_get(r, "new"))
+			last = r;
+	return last && json_has(last, "new", state);
 }
 
 static unsigned lines_of(const json_t *lines, const char *kind, const char *of)
@@ -193,7 +230,7 @@ static void many_are_told_what_a_few_are(void)
 		snprintf(name, sizeof name, "p[%u].%c", i / 2, "ab"[i % 2]);
 		json_t *a = story_of(few, name), *b = story_of(many, name);
 
-		ROW_ASSERT(json_array_size(a) == 10, "%s has %zu moves", name, json_array_size(a));
+		ROW_ASSERT(json_array_size(a) == 12, "%s has %zu moves and posts", name, json_array_size(a));
 		ROW_ASSERT(json_equal(a, b), "%s: among three %s, among forty %s", name, json_dumps(a, 0), json_dumps(b, 0));
 		json_decref(a);
 		json_decref(b);
@@ -212,6 +249,38 @@ static void many_are_told_what_a_few_are(void)
 	json_decref(many);
 	json_decref(few_lines);
 	json_decref(lines);
+}
+
+/* The same of what is posted, and where they do not all begin in RTS. */
+static void whatever_the_course(void)
+{
+	static const char *const courses[] = {
+		"[" CONNECT_ALL "," ERR_ALL "," RECOVER_TWICE "," RECOVER_TWICE "]",
+		"[" UPTO_INIT "," RECOVER_ALL "]",
+		"[" UPTO_INIT "," OWN_RECEIVES "," RECOVER_ALL "]",
+		"[" RECOVER_ALL "]",
+	};
+	char name[32];
+
+	for (size_t i = 0; i < sizeof courses / sizeof courses[0]; i++) {
+		json_t *few_lines, *lines, *few = run_many("device", courses[i], 3, &few_lines),
+					   *many = run_many("device", courses[i], 40, &lines);
+
+		for (unsigned k = 0; k < 6; k++) {
+			snprintf(name, sizeof name, "p[%u].%c", k / 2, "ab"[k % 2]);
+			json_t *a = story_of(few, name), *b = story_of(many, name);
+
+			ROW_ASSERT(json_equal(a, b), "row %zu, %s: among three %s, among forty %s", i, name, json_dumps(a, 0),
+				   json_dumps(b, 0));
+			ROW_ASSERT(json_array_size(b) && ends_in(b, "RTS"), "row %zu, %s: %s", i, name, json_dumps(b, 0));
+			json_decref(a);
+			json_decref(b);
+		}
+		json_decref(few);
+		json_decref(many);
+		json_decref(few_lines);
+		json_decref(lines);
+	}
 }
 
 static const json_t *end_of(const json_t *records, int step)
@@ -237,17 +306,23 @@ static unsigned moved_in(const json_t *records, int step, const char *to)
 	return n;
 }
 
-static unsigned receives_of(const json_t *records, const char *name, int life)
+static unsigned posts_at(const json_t *records, const char *queue, int life)
 {
 	const json_t *r;
-	char obj[32];
 	unsigned n = 0;
 	size_t i;
 
-	snprintf(obj, sizeof obj, "%s.recv", name);
 	json_array_foreach((json_t *)records, i, r)
-		n += json_has(r, "kind", "post") && json_has(r, "obj", obj) && json_int(r, "life", 0) == life;
+		n += json_has(r, "kind", "post") && json_has(r, "obj", queue) && json_int(r, "life", 0) == life;
 	return n;
+}
+
+static unsigned receives_of(const json_t *records, const char *name, int life)
+{
+	char queue[64];
+
+	snprintf(queue, sizeof queue, "%s.recv", name);
+	return posts_at(records, queue, life);
 }
 
 /* Also where it takes two attempts: nobody lacks its receives then, and nobody has them twice. */
@@ -260,10 +335,10 @@ static void each_life_has_its_receives_once(void)
 	} rows[] = {
 		{ "device", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 3, 2 },
 		{ "device", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 40, 2 },
-		{ "the first INIT is refused", "[" CONNECT_ALL "," CONNECT_ALL "]", 10, 1 },
-		{ "the first INIT is refused", "[" CONNECT_ALL "," CONNECT_ALL "]", 40, 1 },
-		{ "the second INIT is", "[" CONNECT_ALL "," ERR_ALL "," RESET_ALL "," CONNECT_ALL "," CONNECT_ALL "]", 10, 2 },
-		{ "the second INIT is", "[" CONNECT_ALL "," ERR_ALL "," RESET_ALL "," CONNECT_ALL "," CONNECT_ALL "]", 40, 2 },
+		{ "refuses INIT 1", "[" CONNECT_ALL "," CONNECT_ALL "]", 10, 1 },
+		{ "refuses INIT 1", "[" CONNECT_ALL "," CONNECT_ALL "]", 40, 1 },
+		{ "refuses INIT 2", "[" CONNECT_ALL "," ERR_ALL "," RESET_ALL "," CONNECT_ALL "," CONNECT_ALL "]", 10, 2 },
+		{ "refuses INIT 2", "[" CONNECT_ALL "," ERR_ALL "," RESET_ALL "," CONNECT_ALL "," CONNECT_ALL "]", 40, 2 },
 	};
 	char name[32];
 
@@ -275,6 +350,42 @@ static void each_life_has_its_receives_once(void)
 			for (int life = 1; life <= rows[i].lives; life++)
 				ROW_ASSERT(receives_of(records, name, life) == 1, "row %zu: %s has %u in life %d", i, name,
 					   receives_of(records, name, life), life);
+		}
+		json_decref(records);
+		json_decref(lines);
+	}
+}
+
+/* The queue that all QPs of an agent share. */
+static void an_srq_is_filled_once(void)
+{
+	static const struct {
+		const char *mode, *steps;
+		unsigned pairs;
+	} rows[] = {
+		{ "device", "[" CONNECT_ALL "]", 40 },
+		{ "refuses INIT 1", "[" CONNECT_ALL "," CONNECT_ALL "]", 10 },
+		{ "refuses INIT 1", "[" CONNECT_ALL "," CONNECT_ALL "]", 40 },
+		{ "refuses RESET 1", "[" UPTO_INIT "," RECOVER_TWICE "]", 10 },
+		{ "refuses RESET 1", "[" UPTO_INIT "," RECOVER_TWICE "]", 40 },
+		{ "refuses INIT 2", "[" UPTO_INIT "," RECOVER_TWICE "]", 10 },
+		{ "refuses INIT 2", "[" UPTO_INIT "," RECOVER_TWICE "]", 40 },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		json_t *plan = plan_of_pairs(rows[i].steps, rows[i].pairs), *lines, *records, *qp;
+		size_t k;
+
+		json_object_set_new(plan, "srqs",
+				    quoted_json("[{'name':'a.s','agent':'a','pd':'a.pd','depth':16,'max_sge':1},"
+						"{'name':'b.s','agent':'b','pd':'b.pd','depth':16,'max_sge':1}]"));
+		json_array_foreach(json_object_get(plan, "qps"), k, qp)
+			json_object_set_new(qp, "srq", json_sprintf("%s.s", json_str(qp, "agent")));
+		records = run_records(rows[i].mode, plan, &lines);
+		for (k = 0; k < 2; k++) {
+			unsigned n = posts_at(records, k ? "b.s" : "a.s", 1);
+
+			ROW_ASSERT(n == 1, "row %zu: %u times at %c", i, n, "ab"[k]);
 		}
 		json_decref(records);
 		json_decref(lines);
@@ -302,10 +413,12 @@ static void what_goes_wrong_has_a_name(void)
 		/* What was put together while they were asked is not sent then. */
 		{ "refuses RESET", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 3, 40, "broken",
 		  "agent a, qp_modify p[7].a: ", "INIT", 0 },
-		{ "the second INIT is", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 3, 40, "broken",
+		{ "refuses INIT 2", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 3, 40, "broken",
 		  "agent a, qp_modify p[7].a: ibv_modify_qp: Invalid", "INIT", 40 + 7 },
-		{ "the second INIT is", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 3, 40, "broken",
+		{ "refuses INIT 2", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 3, 40, "broken",
 		  "agent a, qp_modify p[7].a: ibv_modify_qp: Invalid", "RTR", 0 },
+		{ "refuses RTR 2", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 3, 40, "broken",
+		  "agent a, qp_modify p[7].a: ibv_modify_qp: Invalid", "RTS", 40 },
 		{ "dies of drain", "[" CONNECT_ALL "," ERR_ALL "," RECOVER_ALL "]", 3, 40, "error",
 		  "agent b, drain p[0].b and 39 more: the agent died", "RESET", 0 },
 		/* Fewer are made one by one, and folded in the message. */
@@ -444,7 +557,9 @@ static void only_what_is_alike_is_asked_as_one(void)
 
 static const struct test_case tests[] = {
 	{ "many are told what a few are", many_are_told_what_a_few_are },
+	{ "whatever the course", whatever_the_course },
 	{ "each life has its receives once", each_life_has_its_receives_once },
+	{ "an SRQ is filled once", an_srq_is_filled_once },
 	{ "what goes wrong has a name", what_goes_wrong_has_a_name },
 	{ "a broken record is a loss and no more", a_broken_record_is_a_loss_and_no_more },
 	{ "together they are many too", together_they_are_many_too },
