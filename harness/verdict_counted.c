@@ -39,45 +39,48 @@ static void success_left(struct judge *j, const struct m_comp *c)
 	finding_set(f, f->text, "%s: expected %s, seen %s", judge_qp(j, c->qp), f->expected, f->seen);
 }
 
-/* What an expectation at an end took of a queue's life, in order. */
+/* The expectation that took the newest one of a queue's life. */
 struct counted {
-	size_t inst; /* M_NONE: nothing, or it says not how many */
+	size_t inst; /* M_NONE: there is none, or it says not how many */
 	size_t queue;
 	unsigned life;
 };
 
 /* Its pattern says how many flushes there are: none of its items has room for more. */
-static bool counts_flushes(const json_t *plan, bool recv)
+static bool counts(const json_t *x, bool recv)
 {
-	const json_t *seq = json_object_get(json_object_get(plan, recv ? "recv_wc" : "wc"), "seq"), *e;
+	const json_t *seq = json_object_get(json_object_get(x, recv ? "recv_wc" : "wc"), "seq"), *e;
 	bool names = false;
 	size_t i;
 
 	json_array_foreach(seq, i, e) {
 		names |= json_array_has(json_object_get(e, "any"), "WR_FLUSH_ERR");
-		if (json_bool(e, "rest", false) || !json_object_get(e, "max"))
+		if (!json_object_get(e, "max"))
 			return false;
 	}
 	return names;
 }
 
-static void follow_taken(const struct judge *j, const struct m_comp *c, struct counted *last)
+static bool counts_flushes(const json_t *plan, bool recv)
 {
-	const struct m_inst *in = &j->m->insts.v[c->taken - 1];
-	bool counts = !strcmp(judge_do(j, c->taken - 1), "expect") && !strcmp(in->outcome, "met") && !json_str(in->plan, "of") &&
-		      counts_flushes(in->plan, c->recv);
+	const json_t *x;
+	size_t i;
 
-	*last = (struct counted){ counts ? c->taken - 1 : M_NONE, c->queue, c->life };
+	json_array_foreach(json_object_get(plan, "any"), i, x)
+		if (counts(x, recv))
+			return true;
+	return counts(plan, recv);
 }
 
-/* Requests that were there when it was asked how many are flushed. */
+/* Requests that were there when it was asked how many are flushed, of those that it is about. */
 static bool is_left_over(const struct judge *j, const struct m_comp *c, const struct counted *last)
 {
 	const struct m_post *p = m_comp_post(j->m, c);
+	const struct m_inst *in = last->inst == M_NONE ? NULL : &j->m->insts.v[last->inst];
+	const char *of = in ? json_str(in->plan, "of") : NULL;
 
-	return last->inst != M_NONE && c->queue == last->queue && c->life == last->life && !strcmp(c->status, "WR_FLUSH_ERR") &&
-	       !c->marker && !c->twice && !*c->traffic && p && p->rec < j->m->insts.v[last->inst].begin_rec &&
-	       !verdict_allowed(j, c);
+	return in && c->queue == last->queue && c->life == last->life && !strcmp(c->status, "WR_FLUSH_ERR") && !c->marker &&
+	       !c->twice && p && p->rec < in->begin_rec && (!of || !strcmp(of, p->as)) && !verdict_allowed(j, c);
 }
 
 static void report_left(struct judge *j, const struct m_qp *q, const struct counted *last, const struct m_comp *first, unsigned n)
@@ -107,7 +110,9 @@ static void flushes_left(struct judge *j, const struct m_qp *q, bool recv)
 			if (n)
 				report_left(j, q, &last, first, n);
 			n = 0;
-			follow_taken(j, c, &last);
+			last = (struct counted){ c->taken - 1, c->queue, c->life };
+			if (!counts_flushes(j->m->insts.v[last.inst].plan, recv))
+				last.inst = M_NONE;
 		} else if (is_left_over(j, c, &last)) {
 			first = n ? first : c;
 			n += c->count;

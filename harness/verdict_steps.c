@@ -267,7 +267,7 @@ void verdict_check_stale(struct judge *j)
 			int step = (int)json_int(use, "step", 0);
 			size_t inst = m_inst_latest(j->m, step);
 
-			judge_say(j, SEVERITY_WARNING, "expect", inst == M_NONE ? 0 : inst,
+			judge_say(j, SEVERITY_WARNING, "stale", inst == M_NONE ? 0 : inst,
 				  inst == M_NONE ? 0 : j->m->insts.v[inst].end_rec, "",
 				  "the profile's %s is stale: the device did what the specification says", id);
 		}

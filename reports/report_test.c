@@ -278,32 +278,49 @@ static void test_text(void)
 	free(text);
 }
 
+static json_t *warning_of(const char *check, int step)
+{
+	return json_pack("{s:s,s:s,s:i,s:i,s:s,s:s,s:s,s:s,s:[],s:s,s:s}", "severity", "warning", "check", check, "step", step,
+			 "line", 8, "at", "", "iter", "", "expected", "none", "seen", "one", "last", "text",
+			 "a \033 that nobody names", "deviation", "");
+}
+
 static void warn_of_each(struct report_run *run)
 {
-	json_t *entry, *verdict;
+	json_t *entry, *findings;
 	size_t i;
 
 	json_array_foreach(run->cases, i, entry) {
-		verdict = json_object_get(entry, "verdict");
-		json_array_append_new(json_object_get(verdict, "findings"),
-				      json_pack("{s:s,s:s,s:i,s:i,s:s,s:s,s:s,s:s,s:[],s:s,s:s}", "severity", "warning", "check",
-						"expect", "step", 3, "line", 8, "at", "", "iter", "", "expected", "none", "seen",
-						"one", "last", "text", "a \033 that nobody names", "deviation", ""));
+		findings = json_object_get(json_object_get(entry, "verdict"), "findings");
+		json_array_append_new(findings, warning_of("stale", 2));
+		json_array_append_new(findings, warning_of("expect", 3));
+		json_array_append_new(findings, warning_of("harness", 4));
+		json_array_append_new(findings, warning_of("expect", 3));
+		json_array_append_new(findings, warning_of("expect", 3));
 	}
 }
 
-/* It stands with the rest that is said of what did not pass; of what did there is nothing else. */
-static void test_warnings(void)
+static unsigned times(const char *text, const char *what)
 {
-	size_t len;
-	char *text = render_changed("text", warn_of_each, &len);
 	unsigned n = 0;
 
-	for (const char *at = text; (at = strstr(at, "warning in ")); at++)
+	for (const char *at = text; (at = strstr(at, what)); at++)
 		n++;
-	CU_ASSERT_EQUAL(n, 2);
-	CU_ASSERT(strstr(text, "\nwarning in core/rnr-retry-exceeded, step 3: a \\x1b that nobody names\n") != NULL);
-	CU_ASSERT(strstr(text, "  warning   a \\x1b that nobody names: expected none, seen one\n") != NULL);
+	return n;
+}
+
+/* Of what passed each step has a line; with what did not they stand with the rest that is said of it. */
+static void test_warnings(void)
+{
+	static const char line[] =
+		"\nwarning in core/rnr-retry-exceeded, step 3: a \\x1b that nobody names; 2 more of that step, in "
+		"verdict.json\nwarning in core/rnr-retry-exceeded, step 4: a \\x1b that nobody names\n";
+	size_t len;
+	char *text = render_changed("text", warn_of_each, &len);
+
+	CU_ASSERT_EQUAL(times(text, "\nwarning in "), 2 * 2); /* steps of those that passed */
+	CU_ASSERT_EQUAL(times(text, line), 1);
+	CU_ASSERT_EQUAL(times(text, "  warning   a \\x1b that nobody names\n"), 4 * 5);
 	free(text);
 }
 

@@ -13,6 +13,7 @@
 #include "report.h"
 #include "report_util.h"
 #include "text_repeat.h"
+#include "text_warning.h"
 
 #define CASE_WIDTH 40
 #define CASE_WIDTH_MAX 80
@@ -164,9 +165,7 @@ static void put_findings(FILE *out, const json_t *plan, const json_t *verdict)
 		fprintf(out, "  and %u more, in verdict.json\n", more);
 	json_array_foreach(json_object_get(verdict, "findings"), i, finding)
 		if (!strcmp(report_str(finding, "severity"), "warning"))
-			report_line(out, "warning", "%s%s%s%s%s", report_str(finding, "text"),
-				    *report_str(finding, "expected") ? ": expected " : "", report_str(finding, "expected"),
-				    *report_str(finding, "seen") ? ", seen " : "", report_str(finding, "seen"));
+			report_line(out, "warning", "%s", report_str(finding, "text"));
 }
 
 static void put_windows(FILE *out, const json_t *verdict)
@@ -481,31 +480,6 @@ static void put_deviations(FILE *out, const struct report_run *run)
 	json_decref(met);
 }
 
-/* Of what passed all the same. That an entry is stale is told with the deviations. */
-static void put_warnings(FILE *out, const struct report_run *run)
-{
-	bool first = true;
-	json_t *entry, *finding;
-	char safe[TEXT_MAX];
-	size_t i, k;
-
-	json_array_foreach(run->cases, i, entry) {
-		const json_t *verdict = json_object_get(entry, "verdict");
-
-		if (strcmp(report_str(verdict, "verdict"), "pass") && strcmp(report_str(verdict, "verdict"), "deviation"))
-			continue;
-		json_array_foreach(json_object_get(verdict, "findings"), k, finding) {
-			if (strcmp(report_str(finding, "severity"), "warning") || !*report_str(finding, "expected"))
-				continue;
-			fprintf(out, "%swarning in %s", first ? "\n" : "",
-				log_escape(report_str(entry, "case"), safe, sizeof(safe)));
-			fprintf(out, ", step %" PRId64 ": %s\n", json_int(finding, "step", 0),
-				log_escape(report_str(finding, "text"), safe, sizeof(safe)));
-			first = false;
-		}
-	}
-}
-
 /* What happened beside the verdicts: cases that ran a second time, and what no case did alone. */
 static void put_again(FILE *out, const struct report_run *run)
 {
@@ -575,7 +549,7 @@ static int text_write(const struct report_run *run, FILE *out, bool colour, stru
 	text_repeats(out, run);
 	put_problems(out, run, colour);
 	put_deviations(out, run);
-	put_warnings(out, run);
+	text_warnings(out, run);
 	put_again(out, run);
 	fprintf(out, "\neverything about it: %s\n", log_escape(run->dir, safe, sizeof(safe)));
 	if (*report_str(run->run, "repeat"))
