@@ -142,7 +142,7 @@ void run_trouble_look(json_t *troubles, const struct run_case *c, const json_t *
 bool run_trouble_left(const json_t *troubles, struct error *e);
 
 /* Of a case that did not pass beside others: true when it may be the measurement that failed, because the lanes asked too much of
- * the machine; why, for people. */
+ * the machine, and when it could not be judged; why, for people. */
 bool run_void(const json_t *verdict, const char *case_dir, char *why, size_t size);
 
 /* ---- progress (run_progress.c) ---- */

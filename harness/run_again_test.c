@@ -219,6 +219,9 @@ static const struct again_row {
 	{ { EXECUTOR_OWN, true, "500000000" }, "a-fail", EXIT_FAILED, 2 },
 	{ { EXECUTOR_OWN, false, "500000000" }, "a-fail", EXIT_FAILED, 1 },
 	{ { EXECUTOR_OWN, true, NULL }, "a-fail", EXIT_FAILED, 2 },
+	/* What could not be judged, however punctual the machine was. */
+	{ { EXECUTOR_OWN, true, "1000000" }, "a-inconclusive", EXIT_ERROR, 2 },
+	{ { EXECUTOR_OWN, false, "1000000" }, "a-inconclusive", EXIT_ERROR, 1 },
 	{ { EXECUTOR_OWN, true, "500000000" }, "a-kernel-fail", EXIT_FAILED, 1 },
 	{ { EXECUTOR_OWN, true, "500000000" }, "a-ledger-fail", EXIT_FAILED, 1 },
 	{ { EXECUTOR_OWN, true, "500000000" }, "a-recover-ledger-fail", EXIT_FAILED, 2 },

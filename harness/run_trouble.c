@@ -84,14 +84,18 @@ static bool stands(const json_t *verdict)
 
 bool run_void(const json_t *verdict, const char *case_dir, char *why, size_t size)
 {
+	bool judged = !json_has(verdict, "verdict", "inconclusive");
 	uint64_t ns = stands(verdict) ? 0 : run_lateness(case_dir);
-	char late[64] = "nothing was measured";
+	char late[96] = ", where nothing was measured";
 
-	if (ns <= LATE_NS)
+	/* What could not be judged among others may be judged alone, however punctual the machine was. */
+	if (ns <= LATE_NS && judged)
 		return false;
-	if (ns != UINT64_MAX)
-		snprintf(late, sizeof(late), "timers were up to %llu ms late", (unsigned long long)(ns / NSEC_PER_MSEC));
-	snprintf(why, size, "%s beside others, where %s: %s", json_str(verdict, "verdict"), late,
+	if (ns <= LATE_NS)
+		late[0] = '\0';
+	else if (ns != UINT64_MAX)
+		snprintf(late, sizeof(late), ", where timers were up to %llu ms late", (unsigned long long)(ns / NSEC_PER_MSEC));
+	snprintf(why, size, "%s beside others%s: %s", json_str(verdict, "verdict"), late,
 		 json_str(verdict, "headline") ? json_str(verdict, "headline") : "");
 	return true;
 }
