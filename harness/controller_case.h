@@ -364,7 +364,7 @@ struct ops {
 	struct op *head;
 	struct op *made;               /* those that make an object, or fill an SRQ, by its name: each once */
 	bool stops;                    /* an agent does nothing of it after what fails there; the rest has rc -ECANCELED */
-	void (*meanwhile)(void *user); /* called once, when all messages are on their way: time for what needs no answer */
+	void (*meanwhile)(void *user); /* called once, when all messages are sent, if there is one: time for what needs no answer */
 	void *user;
 };
 
