@@ -236,8 +236,12 @@ static int attach(struct packet_link *p, struct error *e)
 {
 	struct sockaddr_ll addr = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = p->ifindex };
 	struct packet_mreq mreq = { .mr_ifindex = p->ifindex, .mr_type = PACKET_MR_PROMISC };
-	int bytes = SEND_BUFFER_BYTES;
+	int bytes = SEND_BUFFER_BYTES, on = 1;
 
+	/* The kernel stamps frames when a device hands them over then, not when their turn comes, which on a busy machine may be
+	 * tens of milliseconds later (net/core/dev.c, netdev_tstamp_prequeue). Without it they are stamped late, and that is all.
+	 */
+	setsockopt(p->fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
 	if (setsockopt(p->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes))
 		setsockopt(p->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 	if (bind(p->fd, (struct sockaddr *)&addr, sizeof addr))
