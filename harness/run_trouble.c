@@ -10,7 +10,7 @@
 #include "units.h"
 
 /* Timers that are later than this say that the lanes asked too much of the machine: what went wrong then may be that. */
-#define LATE_NS (50 * NSEC_PER_MSEC)
+#define LATE_NS (10 * NSEC_PER_MSEC)
 
 static char *key_of(int boot, char buf[16])
 {
