@@ -294,27 +294,26 @@ static const json_t *end_of(const json_t *records, int step)
 	return end;
 }
 
-/* How many were taken to that state in that step. */
-static unsigned moved_in(const json_t *records, int step, const char *to)
+static unsigned count_of(const json_t *records, const char *kind, const char *key, const char *value, const char *number, int n)
 {
 	const json_t *r;
-	unsigned n = 0;
+	unsigned found = 0;
 	size_t i;
 
 	json_array_foreach((json_t *)records, i, r)
-		n += json_has(r, "kind", "state") && json_has(r, "asked", to) && json_int(r, "step", 0) == step;
-	return n;
+		found += json_has(r, "kind", kind) && json_has(r, key, value) && json_int(r, number, 0) == n;
+	return found;
+}
+
+/* How many were taken to that state in that step. */
+static unsigned moved_in(const json_t *records, int step, const char *to)
+{
+	return count_of(records, "state", "asked", to, "step", step);
 }
 
 static unsigned posts_at(const json_t *records, const char *queue, int life)
 {
-	const json_t *r;
-	unsigned n = 0;
-	size_t i;
-
-	json_array_foreach((json_t *)records, i, r)
-		n += json_has(r, "kind", "post") && json_has(r, "obj", queue) && json_int(r, "life", 0) == life;
-	return n;
+	return count_of(records, "post", "obj", queue, "life", life);
 }
 
 static unsigned receives_of(const json_t *records, const char *name, int life)

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* The n-th record of that kind at that object, or of that step and phase; its index. */
+/* The index of the first record of that kind with that value, in that step (0: in any). */
 static size_t find(const json_t *records, const char *kind, const char *key, const char *value, int step)
 {
 	const json_t *r;
