@@ -4,7 +4,6 @@
 #include <CUnit/Basic.h>
 
 #include "agent_rig.h"
-#include "hist.h"
 #include "../harness/test.h"
 
 static struct queue *send_queue, *recv_queue;
@@ -272,23 +271,6 @@ static void test_runs(void)
 	}
 }
 
-static void test_hist(void)
-{
-	struct hist h = { 0 };
-
-	CU_ASSERT_EQUAL(hist_quantile(&h, 500), 0);
-	for (uint64_t v = 1; v <= 100000; v++)
-		hist_add(&h, v);
-	CU_ASSERT_EQUAL(h.max, 100000);
-	for (unsigned permille = 10; permille <= 1000; permille += 10) {
-		uint64_t exact = 100 * permille, got = hist_quantile(&h, permille);
-
-		CU_ASSERT(got >= exact && got <= exact + exact / 15 + 1);
-	}
-	hist_add(&h, UINT64_MAX);
-	CU_ASSERT_EQUAL(hist_quantile(&h, 1000), UINT64_MAX);
-}
-
 static const struct test_case cases[] = {
 	{ "numbers", test_numbers },
 	{ "retire", test_retire },
@@ -298,7 +280,6 @@ static const struct test_case cases[] = {
 	{ "lives wrap", test_life_wraps },
 	{ "growth", test_growth },
 	{ "runs", test_runs },
-	{ "quantiles", test_hist },
 };
 
 int main(void)

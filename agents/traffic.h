@@ -14,7 +14,7 @@
 
 #include "../harness/pattern.h"
 #include "datagram.h"
-#include "hist.h"
+#include "../harness/hist.h"
 
 #define TRAFFIC_OPS_MAX 16u
 #define TRAFFIC_READABLE (1ULL << 40) /* message number of what lies readable in slot 0 */

@@ -12,7 +12,7 @@
 #include "../harness/json.h"
 #include "../harness/units.h"
 #include "agent.h"
-#include "hist.h"
+#include "../harness/kernel_witness.h"
 
 #define PERIOD_MIN_NS (100 * NSEC_PER_USEC)
 
@@ -34,9 +34,7 @@ json_t *witness_json(const struct witness *w)
 {
 	if (!w)
 		return NULL;
-	return json_pack("{s:b, s:I, s:I, s:I, s:I}", "witness", 1, "samples", (json_int_t)w->late.count, "late_max_ns",
-			 (json_int_t)w->late.max, "late_p99_ns", (json_int_t)hist_quantile(&w->late, 990), "period_ns",
-			 (json_int_t)w->period_ns);
+	return witness_record(&w->late, w->period_ns);
 }
 
 static int on_tick(sd_event_source *source, int fd, uint32_t revents, void *user)

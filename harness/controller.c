@@ -352,6 +352,7 @@ static void ask_last(struct case_run *r, const struct ends *all)
 	counters_add(r, &ops, NULL);
 	witness_add(r, &ops, false);
 	ops_run(r, &ops, LAST_NS, NULL);
+	witness_note(r);
 	bystander_stopped(r);
 	payload_take(r, &ops);
 	counters_take(r, &ops);

@@ -16,6 +16,7 @@
 
 #include "error.h"
 #include "lab.h"
+#include "kernel_witness.h"
 #include "profile.h"
 
 struct controller_options {
@@ -24,6 +25,7 @@ struct controller_options {
 	const char *const *launch;     /* prefix argv before it, NULL-terminated, or NULL */
 	const struct profile *profile; /* may be NULL */
 	const bool *stop;              /* as in executor.h; may be NULL */
+	struct kernel_witness *witness;     /* of this kernel; NULL: each agent has a timer of its own */
 	bool any_link;                 /* link faults also where somebody is reached by (link_guard.h) */
 	bool keep;                     /* leave the state of a failed case up: no release, no lab undo */
 	/* Progress: called when a step begins. May be NULL. */

@@ -13,6 +13,7 @@
 #include <utlist.h>
 
 #include "controller_fake.h"
+#include "controller_step.h"
 #include "json.h"
 #include "units.h"
 
@@ -333,10 +334,81 @@ static void repeat_and_together_keep_their_steps_apart(void)
 	controller_done(c);
 }
 
+/* What is late while a case runs is on its record, and nothing else. */
+static void late_step(void *user, const char *case_id, int step, const char *what)
+{
+	(void)case_id;
+	(void)what;
+	if (step == 2)
+		kernel_witness_saw(user, 1, 40 * NSEC_PER_MSEC);
+}
+
+static void how_late_the_kernel_was_is_of_the_case(void)
+{
+	struct controller *c = controller_of("good", NULL);
+	struct kernel_witness *w = NULL;
+	struct error e = { "" };
+	json_t *records;
+
+	CU_ASSERT_EQUAL_FATAL(kernel_witness_new(3, &w, NULL), 0);
+	kernel_witness_saw(w, 0, 700 * NSEC_PER_MSEC);
+	c->o.witness = w;
+	c->o.on_step = late_step;
+	c->o.user = w;
+	for (int late = 1; late >= 0; late--) {
+		const json_t *rec;
+
+		CU_ASSERT_EQUAL(
+			run_plan(c, plan_of(late ? "[" CONNECT "," POST "]" : "[" CONNECT "]", 20 * NSEC_PER_SEC), &records, &e),
+			0);
+		rec = find_kind(records, "clock", "\"witness\"");
+		CU_ASSERT_STRING_EQUAL(json_str(rec, "src"), "controller");
+		CU_ASSERT_EQUAL(json_int(rec, "samples", -1), late);
+		CU_ASSERT_EQUAL(json_u64(rec, "late_max_ns", 1), (uint64_t)late * 40 * NSEC_PER_MSEC);
+		json_decref(records);
+	}
+	controller_done(c);
+	kernel_witness_free(w);
+}
+
+static void agents_elsewhere_have_timers_of_their_own(void)
+{
+	struct ctl_agent here = { .name = "a", .line = (struct line *)"", .hello = json_pack("{s:s}", "clk", "b/1") },
+			 there = { .name = "b", .line = (struct line *)"", .hello = json_pack("{s:s}", "clk", "b/2") };
+	struct kernel_witness *w = NULL;
+	struct controller c;
+	struct case_run r;
+
+	CU_ASSERT_EQUAL_FATAL(kernel_witness_new(1, &w, NULL), 0);
+	bare_run(&r, &c, plan_of("[]", NSEC_PER_SEC));
+	here.c = there.c = &c;
+	here.next = &there;
+	c.agents = &here;
+	snprintf(c.clk, sizeof c.clk, "b/1");
+	for (int all = 0; all < 2; all++) {
+		struct ops ops = { .head = NULL };
+
+		c.o.witness = all ? NULL : w;
+		witness_add(&r, &ops, true);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(ops.head);
+		CU_ASSERT_STRING_EQUAL(json_str(ops.head->req, "op"), "witness");
+		CU_ASSERT_STRING_EQUAL(ops.head->agent, all ? "a" : "b");
+		CU_ASSERT_EQUAL(ops.head->next != NULL, all);
+		ops_free(&ops);
+	}
+	c.agents = NULL;
+	bare_run_done(&r);
+	json_decref(here.hello);
+	json_decref(there.hello);
+	kernel_witness_free(w);
+}
+
 static const struct test_case tests[] = {
 	{ "a case runs to its end", a_case_runs_to_its_end },
 	{ "the bystander comes and goes", the_bystander_comes_and_goes },
 	{ "a bystander that cannot be is an error of the setup", a_bystander_that_cannot_be_is_an_error_of_the_setup },
+	{ "how late the kernel was is of the case", how_late_the_kernel_was_is_of_the_case },
+	{ "agents elsewhere have timers of their own", agents_elsewhere_have_timers_of_their_own },
 	{ "the link's MTU is no residue", the_links_mtu_is_no_residue },
 	{ "a banner before the hello is chatter", a_banner_before_the_hello_is_chatter },
 	{ "an agent that never comes is an error of the setup", an_agent_that_never_comes_is_an_error_of_the_setup },

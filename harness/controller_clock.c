@@ -11,7 +11,7 @@
 
 #define PING_NS NSEC_PER_SEC
 #define PINGS 8
-/* Of each of the two agents, which are not in step. Every tick costs a wake-up, in all lanes, for as long as a case waits. */
+/* Of each agent whose kernel is not this one (kernel_witness.h). */
 #define WITNESS_PERIOD_NS (10 * NSEC_PER_MSEC)
 /* Its bound is wide: a coarser look is enough, and costs the case less. */
 #define BYSTANDER_PERIOD_NS (50 * NSEC_PER_MSEC)
@@ -63,15 +63,33 @@ void clock_measure(struct case_run *r)
 	}
 }
 
+static bool is_watched_here(const struct ctl_agent *a)
+{
+	return a->c->o.witness && clock_is_shared(a);
+}
+
 void witness_add(struct case_run *r, struct ops *ops, bool on)
 {
 	struct ctl_agent *a;
 
+	if (on && r->c->o.witness)
+		kernel_witness_begin(r->c->o.witness, (unsigned)r->c->lane.lane);
 	for (a = r->c->agents; a; a = a->next)
-		if (a->name[0] && !agent_unreachable(a))
+		if (a->name[0] && !agent_unreachable(a) && !is_watched_here(a))
 			ops_add(ops, a->name,
 				json_pack("{s:s,s:I}", "op", "witness", "period_ns",
 					  (json_int_t)(!on                          ? 0
 						       : plan_is_bystander(a->name) ? BYSTANDER_PERIOD_NS
 										    : WITNESS_PERIOD_NS)));
+}
+
+void witness_note(struct case_run *r)
+{
+	json_t *rec;
+
+	if (!r->c->o.witness)
+		return;
+	rec = kernel_witness_json(r->c->o.witness, (unsigned)r->c->lane.lane);
+	json_object_set_new(rec, "kind", json_string("clock"));
+	case_record(r, "controller", rec);
 }

@@ -17,6 +17,7 @@
 
 #include "data.h"
 #include "journal.h"
+#include "kernel_witness.h"
 #include "line.h"
 #include "log.h"
 #include "proc.h"
@@ -42,6 +43,7 @@ struct lanes {
 	struct lab_lane lane[EXECUTOR_LANES_MAX];
 	struct lane_process process[EXECUTOR_LANES_MAX];
 	char *agent, *wire;
+	struct kernel_witness *witness;
 };
 
 /* Where a libibverbs of one's own may lie below its prefix. */
@@ -131,7 +133,9 @@ static int keep_only(int fd)
 
 _Noreturn static void run_child(struct lanes *x, unsigned number, int fd, pid_t parent)
 {
-	const struct lane_child what = { .lab = x->lab, .lane = x->lane[number], .o = &x->o, .agent = x->agent, .wire = x->wire };
+	const struct lane_child what = {
+		.lab = x->lab, .lane = x->lane[number], .o = &x->o, .agent = x->agent, .wire = x->wire, .witness = x->witness
+	};
 
 	/* The parent may be gone before the request takes effect. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
@@ -194,10 +198,14 @@ int lanes_open(sd_event *loop, const struct lanes_options *o, struct lanes **ret
 		rc = x->lab->ops->lanes_up(x->lab, (int)o->n, o->wire, x->lane, e);
 	if (rc == 0 && o->rdma_core)
 		use_rdma_core(o->rdma_core);
+	if (rc == 0)
+		rc = kernel_witness_new(o->n, &x->witness, e);
 	for (unsigned i = 0; rc == 0 && i < o->n; i++) {
 		x->lane[i].boot = o->boot;
 		rc = start(x, i, e);
 	}
+	if (rc == 0)
+		rc = kernel_witness_start(x->witness, e);
 	if (rc < 0) {
 		lanes_close(x);
 		return rc;
@@ -254,6 +262,7 @@ void lanes_close(struct lanes *x)
 	if (x->lab)
 		x->lab->ops->close(x->lab);
 	journal_close(x->journal);
+	kernel_witness_free(x->witness);
 	free(x->agent);
 	free(x->wire);
 	free(x);

@@ -54,6 +54,7 @@ struct lane_child {
 	struct lab_lane lane;
 	const struct lanes_options *o;
 	const char *agent, *wire; /* programs */
+	struct kernel_witness *witness;
 };
 
 /* Serves the socket until its end; never returns. */

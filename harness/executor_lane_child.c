@@ -125,6 +125,7 @@ static int make_controller(struct child *c, const char *case_dir, struct error *
 		.wire_path = c->what->wire,
 		.launch = c->what->o->launch,
 		.profile = c->has_profile ? &c->profile : NULL,
+		.witness = c->what->witness,
 		.any_link = c->what->o->any_link,
 		.keep = c->what->o->keep,
 		.on_step = on_step,

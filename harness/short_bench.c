@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "../agents/agent.h"
-#include "../agents/hist.h"
+#include "hist.h"
 #include "../agents/object.h"
 #include "../agents/traffic.h"
 #include "bench.h"

@@ -22,10 +22,12 @@ static uint64_t bucket_top(unsigned bucket)
 
 void hist_add(struct hist *h, uint64_t value)
 {
-	h->n[bucket_of(value)]++;
-	h->count++;
+	uint32_t *n = &h->n[bucket_of(value)];
+
+	__atomic_store_n(n, *n + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&h->count, h->count + 1, __ATOMIC_RELAXED);
 	if (value > h->max)
-		h->max = value;
+		__atomic_store_n(&h->max, value, __ATOMIC_RELAXED);
 }
 
 uint64_t hist_quantile(const struct hist *h, unsigned permille)
@@ -38,4 +40,18 @@ uint64_t hist_quantile(const struct hist *h, unsigned permille)
 			return bucket_top(i) < h->max ? bucket_top(i) : h->max;
 	}
 	return h->max;
+}
+
+void hist_add_since(struct hist *sum, const struct hist *now, const struct hist *before)
+{
+	uint64_t max = __atomic_load_n(&now->max, __ATOMIC_RELAXED);
+
+	for (unsigned i = 0; i < HIST_BUCKETS; i++) {
+		uint32_t n = __atomic_load_n(&now->n[i], __ATOMIC_RELAXED) - before->n[i];
+
+		sum->n[i] += n;
+		sum->count += n;
+	}
+	if (max > sum->max)
+		sum->max = max;
 }

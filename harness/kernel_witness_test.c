@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "kernel_witness.h"
+
+#include <CUnit/Basic.h>
+#include <signal.h>
+#include <time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "json.h"
+#include "test.h"
+#include "units.h"
+
+#define LONG_NS (10 * NSEC_PER_SEC)
+
+static uint64_t value_of(const struct kernel_witness *w, unsigned lane, const char *name)
+{
+	json_t *rec = kernel_witness_json(w, lane);
+	uint64_t value = json_u64(rec, name, UINT64_MAX);
+
+	CU_ASSERT(json_bool(rec, "witness", false));
+	json_decref(rec);
+	return value;
+}
+
+static void pause_ns(uint64_t ns)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = (long)ns }, NULL);
+}
+
+/* Bounded; a tick has come since. */
+static bool ticks_come(const struct kernel_witness *w, unsigned lane, uint64_t than)
+{
+	uint64_t end = now_ns() + LONG_NS;
+
+	while (value_of(w, lane, "samples") <= than && now_ns() < end)
+		pause_ns(NSEC_PER_MSEC);
+	return value_of(w, lane, "samples") > than;
+}
+
+static void each_lane_counts_from_its_begin(void)
+{
+	struct kernel_witness *w = NULL;
+	uint64_t first;
+
+	CU_ASSERT_EQUAL_FATAL(kernel_witness_new(2, &w, NULL), 0);
+	kernel_witness_begin(w, 0);
+	kernel_witness_begin(w, 1);
+	CU_ASSERT_EQUAL(value_of(w, 0, "samples"), 0);
+	CU_ASSERT_EQUAL_FATAL(kernel_witness_start(w, NULL), 0);
+	CU_ASSERT(ticks_come(w, 0, 4));
+	first = value_of(w, 0, "samples");
+	kernel_witness_begin(w, 1);
+	CU_ASSERT(value_of(w, 1, "samples") < first);
+	CU_ASSERT(ticks_come(w, 1, 0));
+	CU_ASSERT(value_of(w, 0, "samples") >= first);
+	CU_ASSERT(value_of(w, 0, "period_ns") > 0);
+	kernel_witness_free(w);
+}
+
+/* A process of its own, so that all of it can be stopped: what it would have done then comes late. */
+static void ticker(struct kernel_witness *w)
+{
+	if (kernel_witness_start(w, NULL))
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static void standstill_is_seen_from_elsewhere(void)
+{
+	const uint64_t still_ns = 120 * NSEC_PER_MSEC;
+	struct kernel_witness *w = NULL;
+	int status = 0;
+	pid_t pid;
+
+	CU_ASSERT_EQUAL_FATAL(kernel_witness_new(2, &w, NULL), 0);
+	pid = fork();
+	if (pid == 0)
+		ticker(w);
+	CU_ASSERT_FATAL(pid > 0);
+	kernel_witness_begin(w, 0);
+	CU_ASSERT(ticks_come(w, 0, 2));
+	kill(pid, SIGSTOP);
+	CU_ASSERT_EQUAL(waitpid(pid, &status, WUNTRACED), pid);
+	pause_ns(still_ns);
+	/* Before the late tick has come, too. */
+	CU_ASSERT(value_of(w, 0, "late_max_ns") >= still_ns - 30 * NSEC_PER_MSEC);
+	kill(pid, SIGCONT);
+	CU_ASSERT(ticks_come(w, 0, value_of(w, 0, "samples") + 3));
+	CU_ASSERT(value_of(w, 0, "late_max_ns") >= still_ns - 30 * NSEC_PER_MSEC);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	kernel_witness_free(w);
+}
+
+/* What one case has seen is not of the next, and not taken from another lane's. */
+static void what_was_late_before_does_not_count(void)
+{
+	struct kernel_witness *w = NULL;
+	uint64_t late;
+
+	CU_ASSERT_EQUAL_FATAL(kernel_witness_new(2, &w, NULL), 0);
+	kernel_witness_begin(w, 0);
+	kernel_witness_begin(w, 1);
+	kernel_witness_saw(w, 0, 500 * NSEC_PER_MSEC);
+	CU_ASSERT_EQUAL(value_of(w, 0, "late_max_ns"), 500 * NSEC_PER_MSEC);
+	CU_ASSERT_EQUAL(value_of(w, 1, "late_max_ns"), 500 * NSEC_PER_MSEC);
+	kernel_witness_begin(w, 0);
+	late = value_of(w, 0, "late_max_ns");
+	CU_ASSERT_EQUAL(late, 0);
+	CU_ASSERT_EQUAL(value_of(w, 0, "samples"), 0);
+	CU_ASSERT_EQUAL(value_of(w, 1, "late_max_ns"), 500 * NSEC_PER_MSEC);
+	CU_ASSERT_EQUAL(value_of(w, 1, "samples"), 1);
+	kernel_witness_free(w);
+}
+
+static const struct test_case cases[] = {
+	{ "each lane counts from its begin", each_lane_counts_from_its_begin },
+	{ "a standstill is seen from elsewhere", standstill_is_seen_from_elsewhere },
+	{ "what was late before does not count", what_was_late_before_does_not_count },
+};
+
+int main(void)
+{
+	return test_run("kernel_witness", cases, sizeof(cases) / sizeof(cases[0]));
+}
