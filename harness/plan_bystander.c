@@ -9,7 +9,7 @@
 
 #define PERIOD_NS (2 * NSEC_PER_MSEC)
 /* Under emulation one message costs a good part of a millisecond of the two processors that all lanes share. */
-#define GUEST_PERIOD_NS (20 * NSEC_PER_MSEC)
+#define GUEST_PERIOD_NS (40 * NSEC_PER_MSEC)
 #define SIZE_BYTES 64
 #define SEND_DEPTH 8
 /* So many messages may come while the receiver's process does not run: there is no RNR NAK of a pair that only looks on. */
