@@ -12,6 +12,8 @@
 
 #define ASK_FIRST_NS (10 * NSEC_PER_MSEC)
 #define ASK_LAST_NS (50 * NSEC_PER_MSEC)
+/* A long window is looked at so many times and a few more: what has come is seen at its end as well, and what happens is told. */
+#define LOOKS_OF_A_WINDOW 16
 #define EXPECT_DEFAULT_NS (10 * NSEC_PER_SEC)
 
 /* The step itself, or each of its `any` choices. */
@@ -149,9 +151,16 @@ static uint64_t end_of(const struct case_run *r, const json_t *step, uint64_t be
 	return r->end_ns && begin + for_ns > r->end_ns ? r->end_ns : begin + for_ns;
 }
 
+static uint64_t last_pause(const json_t *step)
+{
+	uint64_t part = json_u64(step, "for_ns", 0) / LOOKS_OF_A_WINDOW;
+
+	return part > ASK_LAST_NS ? part : ASK_LAST_NS;
+}
+
 static enum expect_state watch(struct case_run *r, const json_t *step, const struct ends *ends, json_t **ret_why, bool *ret_asked)
 {
-	uint64_t begin = now_ns(), end = end_of(r, step, begin), pause = ASK_FIRST_NS;
+	uint64_t begin = now_ns(), end = end_of(r, step, begin), pause = ASK_FIRST_NS, most = last_pause(step);
 	bool whole = json_u64(step, "for_ns", 0) != 0, asks = wants_asking(r, step);
 	enum expect_state state;
 
@@ -170,7 +179,7 @@ static enum expect_state watch(struct case_run *r, const json_t *step, const str
 		if (state == EXPECT_BROKEN || (state == EXPECT_MET && (!whole || now >= end)) || now >= end)
 			return state;
 		until = asks && now + pause < end ? now + pause : end;
-		pause = pause * 2 < ASK_LAST_NS ? pause * 2 : ASK_LAST_NS;
+		pause = pause * 2 < most ? pause * 2 : most;
 		case_wait(r, has_news, &w, until);
 	}
 }
