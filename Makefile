@@ -101,6 +101,9 @@ $(BUILD)/links:
 	@mkdir -p $(@D)
 	@echo '$(QD_LINKS)' >$@
 
+# A test runs once, for a moment: it takes longer to optimize than to run.
+$(BUILD)/obj/%_test.o: private override CFLAGS += -O0
+
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/packages
 	$(call say,CC,$<)
 	@mkdir -p $(@D)

@@ -63,8 +63,9 @@ status_of() { # name
 	echo "$status"
 }
 
+# Some of them wait more than they work.
 echo "unit tests"
-side_by_side "$(nproc)" 600 '' "$build"/test/*/*_test
+side_by_side $((2 * $(nproc))) 600 '' "$build"/test/*/*_test
 guest_units=()
 for test in "$build"/test/*/*_test; do
 	name=${test#"$build"/test/}
