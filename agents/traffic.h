@@ -12,9 +12,9 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
+#include "../harness/hist.h"
 #include "../harness/pattern.h"
 #include "datagram.h"
-#include "../harness/hist.h"
 
 #define TRAFFIC_OPS_MAX 16u
 #define TRAFFIC_READABLE (1ULL << 40) /* message number of what lies readable in slot 0 */

@@ -7,12 +7,11 @@
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
-#include <string.h>
 
 #include "../harness/json.h"
+#include "../harness/kernel_witness.h"
 #include "../harness/units.h"
 #include "agent.h"
-#include "../harness/kernel_witness.h"
 
 #define PERIOD_MIN_NS (100 * NSEC_PER_USEC)
 

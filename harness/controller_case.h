@@ -71,7 +71,7 @@ struct ctl_agent {
 
 /* Starts agents for all names of the plan that have none, in parallel, and waits for their hellos. */
 int agents_start(struct case_run *r, struct error *e);
-/* Opens the device, gives the seed, starts the witness timer: of one agent, or of all (NULL). */
+/* Gives the seed and opens the device: of one agent, or of all (NULL). */
 int agents_open(struct case_run *r, const char *name, struct error *e);
 struct ctl_agent *agent_find(struct case_run *r, const char *name);
 /* NULL when it can be asked, else why not. */

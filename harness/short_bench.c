@@ -20,11 +20,11 @@
 #include <unistd.h>
 
 #include "../agents/agent.h"
-#include "hist.h"
 #include "../agents/object.h"
 #include "../agents/traffic.h"
 #include "bench.h"
 #include "diag.h"
+#include "hist.h"
 #include "json.h"
 #include "log.h"
 #include "packet.h"
