@@ -405,6 +405,49 @@ static void agents_elsewhere_have_timers_of_their_own(void)
 	kernel_witness_free(w);
 }
 
+/* A device whose QPs are in RTS and stay there. */
+static json_t *stays_in_rts(const json_t *req)
+{
+	static json_int_t t = 1000;
+
+	if (strcmp(json_str(req, "op"), "qp_query") != 0)
+		return NULL;
+	say_record(json_pack("{s:I,s:s,s:O,s:i,s:s,s:O,s:{s:s}}", "t", t++, "kind", "state", "obj", json_object_get(req, "name"),
+			     "life", 1, "new", "RTS", "by", json_object_get(req, "by"), "queried", "state", "RTS"));
+	return json_pack("{s:i,s:i,s:{s:s}}", "rc", 0, "life", 1, "state", "state", "RTS");
+}
+
+static unsigned looks_at(const json_t *records, const char *qp)
+{
+	unsigned looks = 0;
+	const json_t *r;
+	size_t i;
+
+	json_array_foreach((json_t *)records, i, r)
+		looks += json_has(r, "kind", "state") && json_has(r, "obj", qp) && json_has(r, "by", "query");
+	return looks;
+}
+
+/* As often as its length is worth, from its begin to its end: 50 ms apart it would be 40 times. */
+static void a_long_window_is_looked_at_some_twenty_times(void)
+{
+	struct controller *c = controller_of("good", NULL);
+	struct error e = { "" };
+	json_t *records;
+	unsigned looks;
+
+	CU_ASSERT_EQUAL(run_plan(c,
+				 plan_of("[" CONNECT ",{'n':2,'do':'expect','line':6,'at':['p.a'],'qp':'RTS','for_ns':2000000000}]",
+					 20 * NSEC_PER_SEC),
+				 &records, &e),
+			0);
+	CU_ASSERT_STRING_EQUAL(outcome_of(records, 2), "met");
+	looks = looks_at(records, "p.a");
+	ROW_ASSERT(looks >= 4 && looks <= 24, "%u looks", looks);
+	json_decref(records);
+	controller_done(c);
+}
+
 static const struct test_case tests[] = {
 	{ "a case runs to its end", a_case_runs_to_its_end },
 	{ "the bystander comes and goes", the_bystander_comes_and_goes },
@@ -422,10 +465,12 @@ static const struct test_case tests[] = {
 	{ "agents that cannot start are the harness's error", agents_that_cannot_start_are_the_harness_s_error },
 	{ "a requirement that fails makes a skip", a_requirement_that_fails_makes_a_skip },
 	{ "repeat and together keep their steps apart", repeat_and_together_keep_their_steps_apart },
+	{ "a long window is looked at some twenty times", a_long_window_is_looked_at_some_twenty_times },
 };
 
 int main(void)
 {
+	fake_special = stays_in_rts;
 	if (getenv(MODE))
 		return fake_agent(getenv(MODE));
 	return run_in_dir("controller_case", tests, sizeof tests / sizeof tests[0]);
