@@ -37,7 +37,8 @@ struct lanes;
 
 /* The absolute path of an rdma-core installed at prefix (caller frees); NULL when there is no libibverbs, with the reason in e. */
 char *rdma_core_find(const char *prefix, struct error *e);
-/* Brings the lanes up and starts their processes. */
+/* Brings the lanes up and starts their processes. After that the caller may have threads (kernel_witness.h): a lane's process is
+ * not to be forked later. */
 int lanes_open(sd_event *loop, const struct lanes_options *o, struct lanes **ret, struct error *e);
 /* {"kernel","provider","fw","rdma_core","lab","netns","netns_why","guest"}: `netns` is "each" where each end of a lane lives in a
  * network namespace of its own, else "one", and `netns_why` the reason. New reference. */

@@ -88,8 +88,8 @@ static void tick(struct thread *t)
 	uint64_t *due = &t->w->shared->watch[t->number].due_ns, now = now_ns(), late = now > *due ? now - *due : 0;
 
 	kernel_witness_saw(t->w, t->number, late);
-	/* What was missed is in the lateness; there is no catching up. */
-	__atomic_store_n(due, *due + (late / PERIOD_NS + 1) * PERIOD_NS, __ATOMIC_RELAXED);
+	/* What was missed is in the lateness; there is no catching up. Who sees the next tick's time sees how late this one was. */
+	__atomic_store_n(due, *due + (late / PERIOD_NS + 1) * PERIOD_NS, __ATOMIC_RELEASE);
 }
 
 static void *run(void *user)
@@ -110,6 +110,18 @@ static void *run(void *user)
 			tick(t);
 	}
 	return NULL;
+}
+
+bool kernel_witness_sees(const cpu_set_t *cpus)
+{
+	return CPU_COUNT(cpus) <= WATCHES;
+}
+
+bool kernel_witness_sees_all(void)
+{
+	cpu_set_t set;
+
+	return !sched_getaffinity(0, sizeof set, &set) && kernel_witness_sees(&set);
 }
 
 /* The processors that this process may use; false: more of them than watches, or fewer. */
@@ -176,18 +188,20 @@ void kernel_witness_begin(struct kernel_witness *w, unsigned lane)
 json_t *kernel_witness_json(const struct kernel_witness *w, unsigned lane)
 {
 	const struct slot *s = &w->shared->slot[lane];
-	uint64_t now = now_ns();
+	uint64_t now = now_ns(), ahead = 0, max;
 	struct hist sum = { 0 };
 
+	/* First what is still to come: a tick that comes meanwhile is in one of the two. */
+	for (int i = 0; i < WATCHES; i++) {
+		uint64_t due = __atomic_load_n(&w->shared->watch[i].due_ns, __ATOMIC_ACQUIRE);
+
+		if (due && due < now && now - due > ahead)
+			ahead = now - due;
+	}
+	max = __atomic_load_n(&s->max_ns, __ATOMIC_RELAXED);
 	for (int i = 0; i < WATCHES; i++)
 		hist_add_since(&sum, &w->shared->watch[i].late, &s->before[i]);
-	sum.max = __atomic_load_n(&s->max_ns, __ATOMIC_RELAXED);
-	for (int i = 0; i < WATCHES; i++) {
-		uint64_t due = __atomic_load_n(&w->shared->watch[i].due_ns, __ATOMIC_RELAXED);
-
-		if (due && due < now && now - due > sum.max)
-			sum.max = now - due;
-	}
+	sum.max = ahead > max ? ahead : max;
 	return witness_record(&sum, PERIOD_NS);
 }
 

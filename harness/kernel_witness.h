@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How late timers are in this kernel, seen in one place for all lanes: two threads of the process that has the lanes tick, and the
- * lanes' processes read what they saw. A timer in each agent would see no more, and cost each lane hundreds of wake-ups a second,
- * for as long as a case waits.
+ * lanes' processes read what they saw, in memory that they share. A timer in each agent costs each lane hundreds of wake-ups a
+ * second, for as long as a case waits; where processors are emulated that is felt.
  *
- * What they saw stands in memory that the processes share. An agent elsewhere has a timer of its own (agents/witness.h).
+ * It sees what a timer in each agent does where there is a watch for each processor, and agents have the same right to run as the
+ * watches: elsewhere (more processors, another kernel, a launcher that may bind or throttle) agents have timers of their own
+ * (agents/witness.h). Either sees a processor that stood still for less than its period only by chance.
  */
 #ifndef QD_KERNEL_WITNESS_H
 #define QD_KERNEL_WITNESS_H
 
 #include <jansson.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "error.h"
@@ -17,6 +21,10 @@
 
 struct kernel_witness;
 
+/* Whether there is a watch for each of these processors. */
+bool kernel_witness_sees(const cpu_set_t *cpus);
+/* The same of those that this process may use. */
+bool kernel_witness_sees_all(void);
 /* For so many lanes. Before the lanes' processes are forked, and started after that: a thread is nothing to fork with. */
 int kernel_witness_new(unsigned lanes, struct kernel_witness **ret, struct error *e);
 int kernel_witness_start(struct kernel_witness *w, struct error *e);

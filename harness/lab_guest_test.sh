@@ -252,6 +252,19 @@ case_stops_before_a_step() {
 	verdict 'and its verdict says that it did' $?
 }
 
+# Who says how late timers were: the lanes' own process, and behind a launcher, which may bind or throttle, each agent.
+lateness_is_on_record() {
+	local launch by
+	for launch in '' env; do
+		"$qpdrill" run "${scenario[@]}" --lab guest --out "$work/late" ${launch:+--launch "$launch"} >"$work/out" 2>"$work/err" &&
+			sed -n 's/.*"witness":true,"samples":[1-9].*"src":"\([^"]*\)".*/\1/p' "$work/late/latest/cases"/*/observations.jsonl | sort >"$work/verdicts"
+		by=controller
+		[ -z "$launch" ] || by=$'agent/a\nagent/b'
+		[ "$(cat "$work/verdicts")" = "$by" ]
+		verdict "how late timers were is told ${launch:+behind a launcher }by ${by/$'\n'/ and }" $?
+	done
+}
+
 # Somebody who is not root, without network, with a filled cache.
 ordinary_user_without_network() {
 	local name='an ordinary user without network runs lab guest' cache
@@ -273,5 +286,5 @@ ordinary_user_without_network() {
 [ $# -gt 0 ] || set -- run_tells_output_and_status host_is_read_only dead_guest_is_told hung_guest_is_asked_what_it_does \
 	crash_is_the_finding_of_its_case lanes_tell_whose_doing_it_was killed_controller_leaves_nothing \
 	killed_guest_is_an_error_of_nobody_else killed_native_controller_is_cleaned_up_after \
-	case_stops_before_a_step ordinary_user_without_network
+	case_stops_before_a_step lateness_is_on_record ordinary_user_without_network
 run_tests "$@"
