@@ -157,6 +157,7 @@ struct case_run {
 	bool paused;           /* it has been */
 	bool in_due;           /* a timed action runs: no second one inside */
 	bool broken;           /* an expecting step of this iteration did not hold */
+	bool witnessed;        /* it counts how late this kernel's timers are */
 	struct {
 		bool runs, ended; /* connected; something ended its traffic */
 		unsigned quiet;   /* faults that want silence */

@@ -15,6 +15,7 @@
 #include "controller_fake.h"
 #include "controller_step.h"
 #include "json.h"
+#include "run.h"
 #include "units.h"
 
 #define POST                                                                                                                       \
@@ -371,6 +372,26 @@ static void how_late_the_kernel_was_is_of_the_case(void)
 	kernel_witness_free(w);
 }
 
+/* What the case before it had on record is not its own: it counts as one of which nothing was measured. */
+static void a_case_that_did_not_begin_has_no_lateness(void)
+{
+	struct controller *c = controller_of("no device", NULL);
+	struct kernel_witness *w = NULL;
+	struct error e = { "" };
+	json_t *records;
+
+	CU_ASSERT_EQUAL_FATAL(kernel_witness_new(3, &w, NULL), 0);
+	kernel_witness_saw(w, 0, 700 * NSEC_PER_MSEC);
+	c->o.witness = w;
+	CU_ASSERT(run_plan(c, plan_of("[" CONNECT "]", 20 * NSEC_PER_SEC), &records, &e) < 0);
+	CU_ASSERT_PTR_NOT_NULL(find_kind(records, "step", "setup"));
+	CU_ASSERT_PTR_NULL(find_kind(records, "clock", "\"witness\""));
+	CU_ASSERT_EQUAL(run_lateness(dir), UINT64_MAX);
+	json_decref(records);
+	controller_done(c);
+	kernel_witness_free(w);
+}
+
 static void agents_elsewhere_have_timers_of_their_own(void)
 {
 	struct ctl_agent here = { .name = "a", .line = (struct line *)"", .hello = json_pack("{s:s}", "clk", "b/1") },
@@ -391,11 +412,12 @@ static void agents_elsewhere_have_timers_of_their_own(void)
 
 		c.o.witness = all ? NULL : w;
 		witness_add(&r, &ops, true);
+		witness_add(&r, &ops, false);
 		for (const struct op *op = ops.head; op; op = op->next) {
 			CU_ASSERT_STRING_EQUAL(json_str(op->req, "op"), "witness");
 			snprintf(asked + strlen(asked), sizeof asked - strlen(asked), "%s", op->agent);
 		}
-		CU_ASSERT_STRING_EQUAL(asked, all ? "ab" : "b");
+		CU_ASSERT_STRING_EQUAL(asked, all ? "abab" : "bb");
 		ops_free(&ops);
 	}
 	c.agents = NULL;
@@ -405,11 +427,14 @@ static void agents_elsewhere_have_timers_of_their_own(void)
 	kernel_witness_free(w);
 }
 
-/* A device whose QPs are in RTS and stay there. */
+/* A device whose QPs are in RTS and stay there. Mode "no device": there is none. */
 static json_t *stays_in_rts(const json_t *req)
 {
 	static json_int_t t = 1000;
+	const char *mode = getenv(MODE);
 
+	if (strcmp(json_str(req, "op"), "device_open") == 0 && mode && strcmp(mode, "no device") == 0)
+		return json_pack("{s:i,s:s}", "rc", -ENODEV, "error", "no such device");
 	if (strcmp(json_str(req, "op"), "qp_query") != 0)
 		return NULL;
 	say_record(json_pack("{s:I,s:s,s:O,s:i,s:s,s:O,s:{s:s}}", "t", t++, "kind", "state", "obj", json_object_get(req, "name"),
@@ -453,6 +478,7 @@ static const struct test_case tests[] = {
 	{ "the bystander comes and goes", the_bystander_comes_and_goes },
 	{ "a bystander that cannot be is an error of the setup", a_bystander_that_cannot_be_is_an_error_of_the_setup },
 	{ "how late the kernel was is of the case", how_late_the_kernel_was_is_of_the_case },
+	{ "a case that did not begin has no lateness", a_case_that_did_not_begin_has_no_lateness },
 	{ "agents elsewhere have timers of their own", agents_elsewhere_have_timers_of_their_own },
 	{ "the link's MTU is no residue", the_links_mtu_is_no_residue },
 	{ "a banner before the hello is chatter", a_banner_before_the_hello_is_chatter },

@@ -72,8 +72,6 @@ void witness_add(struct case_run *r, struct ops *ops, bool on)
 {
 	struct ctl_agent *a;
 
-	if (on && r->c->o.witness)
-		kernel_witness_begin(r->c->o.witness, (unsigned)r->c->lane.lane);
 	for (a = r->c->agents; a; a = a->next)
 		if (a->name[0] && !agent_unreachable(a) && !is_watched_here(a))
 			ops_add(ops, a->name,
@@ -83,11 +81,18 @@ void witness_add(struct case_run *r, struct ops *ops, bool on)
 										    : WITNESS_PERIOD_NS)));
 }
 
+void witness_begin(struct case_run *r)
+{
+	if (r->c->o.witness)
+		kernel_witness_begin(r->c->o.witness, (unsigned)r->c->lane.lane);
+	r->witnessed = r->c->o.witness;
+}
+
 void witness_note(struct case_run *r)
 {
 	json_t *rec;
 
-	if (!r->c->o.witness)
+	if (!r->witnessed)
 		return;
 	rec = kernel_witness_json(r->c->o.witness, (unsigned)r->c->lane.lane);
 	json_object_set_new(rec, "kind", json_string("clock"));

@@ -72,10 +72,10 @@ void query_counters_anew(struct case_run *r, const struct lab_device *device);
 /* The same as a part of more: adds the requests, and writes down what was answered. */
 void counters_add(struct case_run *r, struct ops *ops, const char *agent);
 void counters_take(struct case_run *r, const struct ops *ops);
-/* A case begins, or ends: of this kernel's timers; and starts the witness timers of agents elsewhere, or asks what they have seen
- * and ends them. */
+/* Starts the witness timers of agents that have their own, or asks what they have seen and ends them. */
 void witness_add(struct case_run *r, struct ops *ops, bool on);
-/* At the end: how late the timers of this kernel were, on record. */
+/* From here on it counts how late the timers of this kernel are; at the end that is on record, of a case that came so far. */
+void witness_begin(struct case_run *r);
 void witness_note(struct case_run *r);
 /* Somebody has read the counters of this agent's device: what the kernel shows for a moment after is that picture. */
 void query_counted(struct case_run *r, const struct ctl_agent *a);
