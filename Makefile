@@ -102,7 +102,7 @@ $(BUILD)/links:
 	@echo '$(QD_LINKS)' >$@
 
 # A test runs once, for a moment: it takes longer to optimize than to run.
-$(BUILD)/obj/%_test.o: private override CFLAGS += -O0
+$(BUILD)/obj/%_test.o: private override CFLAGS += -O0 -U_FORTIFY_SOURCE
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/packages
 	$(call say,CC,$<)
