@@ -344,16 +344,24 @@ static void late_step(void *user, const char *case_id, int step, const char *wha
 		kernel_witness_saw(user, 1, 40 * NSEC_PER_MSEC);
 }
 
-static void how_late_the_kernel_was_is_of_the_case(void)
+/* Something was 700 ms late before its next case. */
+static struct kernel_witness *watch(struct controller *c)
 {
-	struct controller *c = controller_of("good", NULL);
 	struct kernel_witness *w = NULL;
-	struct error e = { "" };
-	json_t *records;
 
 	CU_ASSERT_EQUAL_FATAL(kernel_witness_new(3, &w, NULL), 0);
 	kernel_witness_saw(w, 0, 700 * NSEC_PER_MSEC);
 	c->o.witness = w;
+	return w;
+}
+
+static void how_late_the_kernel_was_is_of_the_case(void)
+{
+	struct controller *c = controller_of("good", NULL);
+	struct kernel_witness *w = watch(c);
+	struct error e = { "" };
+	json_t *records;
+
 	c->o.on_step = late_step;
 	c->o.user = w;
 	for (int late = 1; late >= 0; late--) {
@@ -376,13 +384,10 @@ static void how_late_the_kernel_was_is_of_the_case(void)
 static void a_case_that_did_not_begin_has_no_lateness(void)
 {
 	struct controller *c = controller_of("no device", NULL);
-	struct kernel_witness *w = NULL;
+	struct kernel_witness *w = watch(c);
 	struct error e = { "" };
 	json_t *records;
 
-	CU_ASSERT_EQUAL_FATAL(kernel_witness_new(3, &w, NULL), 0);
-	kernel_witness_saw(w, 0, 700 * NSEC_PER_MSEC);
-	c->o.witness = w;
 	CU_ASSERT(run_plan(c, plan_of("[" CONNECT "]", 20 * NSEC_PER_SEC), &records, &e) < 0);
 	CU_ASSERT_PTR_NOT_NULL(find_kind(records, "step", "setup"));
 	CU_ASSERT_PTR_NULL(find_kind(records, "clock", "\"witness\""));
