@@ -151,8 +151,9 @@ static void hello(struct case_run *r)
 	if (uname(&u) != 0)
 		snprintf(u.release, sizeof u.release, "?");
 	case_record(r, "controller",
-		    json_pack("{s:s,s:s,s:s,s:s,s:o,s:i,s:i}", "kind", "hello", "case", r->id, "lab", lab ? lab->ops->name : "none",
-			      "kernel", u.release, "seed", json_hex(r->seed), "protocol", 1, "pid", (int)getpid()));
+		    json_pack("{s:s,s:s,s:s,s:s,s:o,s:i,s:i,s:b}", "kind", "hello", "case", r->id, "lab",
+			      lab ? lab->ops->name : "none", "kernel", u.release, "seed", json_hex(r->seed), "protocol", 1, "pid",
+			      (int)getpid(), "ends", 1));
 }
 
 /* What the agent said when it started, which may have been for another case. */
@@ -503,6 +504,7 @@ int controller_run_case(struct controller *c, const char *case_dir, struct error
 release:
 	agents_release(r);
 written:
+	case_record(r, "controller", json_pack("{s:s}", "kind", "end"));
 	if (recorder_flush(r->rec) && !rc)
 		rc = error_set(e, recorder_error(r->rec), "%s/observations.jsonl: %s", case_dir, strerror(-recorder_error(r->rec)));
 free_run:

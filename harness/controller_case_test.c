@@ -39,6 +39,8 @@ static void a_case_runs_to_its_end(void)
 	CU_ASSERT_PTR_NOT_NULL(find_kind(records, "hello", "\"case\": \"t/x\""));
 	CU_ASSERT_PTR_NULL(find_kind(records, "residue", "process"));
 	CU_ASSERT_PTR_NULL(find_kind(records, "blocked", NULL));
+	CU_ASSERT_PTR_NOT_NULL(find_kind(records, "hello", "\"ends\": true"));
+	CU_ASSERT(json_has(json_array_get(records, json_array_size(records) - 1), "kind", "end"));
 	json_decref(records);
 	/* The same agents serve the next case. */
 	CU_ASSERT_PTR_NOT_NULL_FATAL(c->agents);

@@ -252,7 +252,8 @@ struct model {
 	uint64_t first_t, last_t, late_max_ns, clock_bound_ns;
 	const char *kernel;
 	const char *rdma_core; /* of the agents, NULL where they do not know it */
-	bool ended;            /* the controller's last word was there */
+	bool ended;            /* the controller got beyond the last step */
+	bool has_no_end;       /* its last word is missing; records of before there was one are not held to it */
 	unsigned odd;          /* records that contradict themselves; what they say was not used */
 	json_t *touching;      /* names of the rules that packets were touched by */
 	int64_t last_n;        /* number of the newest record */

@@ -67,6 +67,13 @@ static void on_hello(struct model *m, const struct m_record *r)
 		m->kernel = m_intern(m, kernel);
 	if (json_str(r->r, "rdma_core"))
 		m->rdma_core = m_intern(m, json_str(r->r, "rdma_core"));
+	m->has_no_end |= json_bool(r->r, "ends", false);
+}
+
+static void on_end(struct model *m, const struct m_record *r)
+{
+	(void)r;
+	m->has_no_end = false;
 }
 
 /* Measured again it may have drifted: as far it is not known. */
@@ -416,7 +423,7 @@ static const struct {
 	{ "blocked", on_kept },    { "lost", on_lost },
 	{ "dump", on_kept },       { "wire_stats", on_kept },
 	{ "key", on_kept },        { "release", on_kept },
-	{ "resources", on_kept },
+	{ "resources", on_kept },  { "end", on_end },
 };
 
 void m_record_take(struct model *m, const char *kind, const struct m_record *r)

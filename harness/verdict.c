@@ -487,6 +487,10 @@ int verdict_judge(const json_t *plan, const json_t *records, bool torn, const st
 		json_decref(j.windows);
 		return error_set(e, -EINVAL, "a verdict needs a plan and a list of records");
 	}
+	if (!json_str(plan, "skip") && !json_is_array(json_object_get(plan, "steps"))) {
+		json_decref(j.windows);
+		return error_set(e, -EINVAL, "this is no plan of a case: it has no steps");
+	}
 	if (json_str(plan, "skip")) {
 		json_decref(j.windows);
 		*ret_verdict = verdict_skipped(plan);
@@ -505,6 +509,7 @@ int verdict_judge(const json_t *plan, const json_t *records, bool torn, const st
 		if (!first_pass || checks[i].first_pass)
 			checks[i].check(&j);
 	excuse_without_wire(&j);
+	verdict_excuse_incomplete(&j);
 	verdict_excuse_late(&j);
 	verdict_excuse_paused(&j);
 	if (first_pass)

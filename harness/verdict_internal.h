@@ -112,6 +112,8 @@ void verdict_check_returns(struct judge *j);
 void verdict_check_trials(struct judge *j, size_t inst);
 void verdict_check_recover(struct judge *j);
 void verdict_check_complete(struct judge *j);
+/* With records missing: what they might explain is no failure. Before lateness is looked at. */
+void verdict_excuse_incomplete(struct judge *j);
 void verdict_check_repeat(struct judge *j);
 void verdict_check_phases(struct judge *j);
 /* `phases` and `phase_times`, where something was to recover. */

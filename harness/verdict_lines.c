@@ -268,7 +268,7 @@ static bool is_about(const struct judge *j, const json_t *r, const char *at)
 	struct m_end end = m_end_of(j->m, at);
 
 	if (!kind || !strcmp(kind, "clock") || !strcmp(kind, "counter") || !strcmp(kind, "hello") || !strcmp(kind, "lab") ||
-	    !strcmp(kind, "verb"))
+	    !strcmp(kind, "verb") || !strcmp(kind, "end"))
 		return false;
 	if (!strcmp(kind, "step") || !strcmp(kind, "fault") || !strcmp(kind, "payload") || !strcmp(kind, "recover") ||
 	    !strcmp(kind, "klog") || !strcmp(kind, "lost") || !*at)

@@ -299,6 +299,7 @@ static void test_changes(void)
 
 		input_load(rows[i].of, &in);
 		rows[i].change(in.records);
+		renumber(in.records);
 		v = judge(&in, false);
 		text = about_packets(v);
 		ROW_ASSERT(rows[i].text ? strstr(text, rows[i].text) && is_verdict(v, "fail") : !*text, "%s, %s: %s, '%s'",
