@@ -46,6 +46,7 @@ struct outer {
 	char qemu[64];
 	char *inner; /* the program that runs in the guest */
 	struct guest_saved *saved;
+	struct guest_patience patience;
 	bool environment_told;
 
 	/* of the present boot */
@@ -438,12 +439,30 @@ static int guest_probe(struct error *e)
 	return 0;
 }
 
+/* Signals and the run's deadline are the loop's, which nobody runs while a guest is waited for. */
+static bool ends_meanwhile(void *user)
+{
+	struct outer *x = user;
+
+	int rc = 1;
+
+	while (!stopped(x) && rc > 0)
+		rc = sd_event_run(x->loop, 0);
+	if (rc < 0)
+		x->patience.fd = -1;
+	return stopped(x);
+}
+
 static void find_saved(struct outer *x)
 {
-	const struct guest_saved_options so = {
-		.kernel = &x->kernel, .accel = x->accel, .inner = x->inner, .lanes = GUEST_SAVED_LANES, .journal = x->journal
-	};
+	const struct guest_saved_options so = { .kernel = &x->kernel,
+						.accel = x->accel,
+						.inner = x->inner,
+						.lanes = GUEST_SAVED_LANES,
+						.journal = x->journal,
+						.patience = &x->patience };
 
+	x->patience = (struct guest_patience){ .fd = sd_event_get_fd(x->loop), .ends = ends_meanwhile, .user = x };
 	x->saved = guest_saved_find(&so);
 }
 

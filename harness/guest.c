@@ -317,8 +317,10 @@ int guest_spawn(const struct guest_options *o, enum guest_kind kind, const char 
 
 int guest_start(const struct guest_options *o, struct journal *journal, struct guest *ret, struct error *e)
 {
-	if (o->saved && guest_saved_restore(o->saved, o, journal, ret, e) == 0)
-		return 0;
+	int rc = o->saved ? guest_saved_restore(o->saved, o, journal, ret, e) : -ENOENT;
+
+	if (rc == 0 || rc == -EINTR)
+		return rc;
 	return guest_spawn(o, GUEST_COLD, NULL, journal, ret, e);
 }
 

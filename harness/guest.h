@@ -92,10 +92,20 @@ struct guest {
 /* Starts QEMU with that machine (whose descriptors it makes) and no more: a restored one waits for its state. */
 int guest_spawn(const struct guest_options *o, enum guest_kind kind, const char *memory_file, struct journal *journal,
 		struct guest *ret, struct error *e);
-/* Restores o->saved, or boots where there is none or it does not come up (which is logged, and the file removed). */
+/* Restores o->saved, or boots where there is none or it does not come up (which is logged, and the file removed). -EINTR: nobody
+ * waits for it any more. */
 int guest_start(const struct guest_options *o, struct journal *journal, struct guest *ret, struct error *e);
-/* The next line on its control port is to be this one. */
-int guest_await_word(const struct guest *g, const char *word, uint64_t end_ns, struct error *e);
+/* How long somebody waits for a guest besides a deadline: not any more when `ends` says so, which is asked at first, and when the
+ * descriptor (-1: none) has something to read. */
+struct guest_patience {
+	int fd;
+	bool (*ends)(void *user);
+	void *user;
+};
+
+/* The next line on its control port is to be this one. patience may be NULL. -EINTR: it has ended. */
+int guest_await_word(const struct guest *g, const char *word, uint64_t end_ns, const struct guest_patience *patience,
+		     struct error *e);
 /* Ends it at once. Safe on one that has ended or never began. */
 void guest_stop(struct guest *g);
 

@@ -14,20 +14,24 @@
 #define LOOK_TIMEOUT_NS (3 * NSEC_PER_SEC)
 #define PANIC_TIMEOUT_NS (3 * NSEC_PER_SEC)
 
-int guest_await_word(const struct guest *g, const char *word, uint64_t end_ns, struct error *e)
+int guest_await_word(const struct guest *g, const char *word, uint64_t end_ns, const struct guest_patience *patience,
+		     struct error *e)
 {
 	char line[64];
 	size_t len = 0;
 
 	for (;;) {
-		struct pollfd p = { .fd = g->control, .events = POLLIN };
+		struct pollfd p[] = { { .fd = g->control, .events = POLLIN },
+				      { .fd = patience ? patience->fd : -1, .events = POLLIN } };
 		uint64_t now = now_ns();
 
+		if (patience && patience->ends(patience->user))
+			return error_set(e, -EINTR, "the run ends before the guest said '%s'", word);
 		if (now >= end_ns)
 			return error_set(e, -ETIMEDOUT, "the guest did not say '%s'", word);
-		if (poll(&p, 1, (int)((end_ns - now) / NSEC_PER_MSEC) + 1) <= 0)
+		if (poll(p, 2, (int)((end_ns - now) / NSEC_PER_MSEC) + 1) <= 0 || !p[0].revents)
 			continue;
-		ssize_t n = read(p.fd, line + len, sizeof line - 1 - len);
+		ssize_t n = read(p[0].fd, line + len, sizeof line - 1 - len);
 
 		if (n <= 0)
 			return error_set(e, -EPIPE, "QEMU ended before the guest said '%s'", word);
@@ -83,7 +87,7 @@ void guest_look(struct guest *g, const char *path)
 		return;
 	if (write_registers(g, path, end_ns, &e) < 0)
 		log_debug("guest: no registers: %s", e.text);
-	if (g->control >= 0 && dprintf(g->control, "look\n") > 0 && guest_await_word(g, "looked", end_ns, &e) == 0)
+	if (g->control >= 0 && dprintf(g->control, "look\n") > 0 && guest_await_word(g, "looked", end_ns, NULL, &e) == 0)
 		return;
 	/* Nothing runs in it that would answer. An interrupt that cannot be masked makes its kernel panic, and say where it was. */
 	if (guest_qmp_run(&g->qmp, "inject-nmi", NULL, -1, end_ns + PANIC_TIMEOUT_NS, NULL, &e) < 0)

@@ -41,6 +41,7 @@ static const char *const file_names[] = { "ram", "state", "stamp.json", PREPARE_
 
 struct guest_saved {
 	char dir[PATH_MAX]; /* "": gone */
+	const struct guest_patience *patience;
 };
 
 static int open_in(const char *dir, const char *name, int flags)
@@ -303,7 +304,7 @@ static int boot_and_save(const struct guest_saved_options *o, const char *dir, s
 		close(log_fd);
 	if (rc < 0)
 		return rc;
-	rc = guest_await_word(&g, "prepared 0", end_ns, e);
+	rc = guest_await_word(&g, "prepared 0", end_ns, o->patience, e);
 	if (rc == 0)
 		rc = save(&g, dir, end_ns, e);
 	guest_stop(&g);
@@ -484,6 +485,7 @@ struct guest_saved *guest_saved_find(const struct guest_saved_options *o)
 		rc = make_key(o, hex, &e);
 	if (rc == 0) {
 		snprintf(s->dir, sizeof s->dir, "%.4000s/%.24s", saved, hex);
+		s->patience = o->patience;
 		rc = find_or_make(o, saved, s->dir, &e);
 	}
 	if (rc < 0) {
@@ -527,7 +529,7 @@ int guest_saved_restore(struct guest_saved *s, const struct guest_options *o, st
 	if (rc == 0)
 		rc = say_run(g.control, o->boot_file, e);
 	if (rc == 0)
-		rc = guest_await_word(&g, "running", end_ns, e);
+		rc = guest_await_word(&g, "running", end_ns, s->patience, e);
 	if (rc == 0)
 		*ret = g;
 	else
@@ -535,7 +537,8 @@ int guest_saved_restore(struct guest_saved *s, const struct guest_options *o, st
 close_fd:
 	if (fd >= 0)
 		close(fd);
-	if (rc < 0)
+	/* Nothing is wrong with one that nobody waited for. */
+	if (rc < 0 && rc != -EINTR)
 		guest_saved_drop(s, e->text);
 	return rc;
 }

@@ -23,11 +23,14 @@ struct guest_saved_options {
 	const char *inner;       /* the program that makes the links (data_program) */
 	int lanes;               /* how many; 0: none */
 	struct journal *journal; /* for its QEMU */
+	/* How long one is waited for, made or restored; outlives it. NULL: to the end. */
+	const struct guest_patience *patience;
 };
 
 /* The one for these; where there is none yet it is made, which takes a boot. NULL: none can be had, and the log says why. */
 struct guest_saved *guest_saved_find(const struct guest_saved_options *o);
-/* Restores it with the ports, shares and boot file of o. On failure (logged) it is gone from the cache, and s is empty. */
+/* Restores it with the ports, shares and boot file of o. On failure (logged) it is gone from the cache, and s is empty; -EINTR: its
+ * patience has ended, and nothing is wrong with it. */
 int guest_saved_restore(struct guest_saved *s, const struct guest_options *o, struct journal *journal, struct guest *ret,
 			struct error *e);
 /* It came up and was no good: gone from the cache. NULL and empty are fine, here and below. */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "guest.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "test.h"
+#include "units.h"
 
 static const struct guest_kernel kernel = { (char[]){ "/k/image" }, (char[]){ "/k/initrd" }, (char[]){ "/k/lib/modules/6.1" },
 					    (char[]){ "6.1" }, (char[]){ "key" } };
@@ -132,7 +135,59 @@ static void accelerators(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "xen"));
 }
 
+static bool ends_when_asked_again(void *user)
+{
+	int *left = user;
+
+	return (*left)-- <= 0;
+}
+
+/* asks_left: how often it is asked before its patience ends; -1: it has none. */
+static void a_word_is_waited_for(void)
+{
+	static const struct {
+		const char *what, *said;
+		bool hangs_up, news;
+		int asks_left, rc;
+		const char *text;
+	} rows[] = {
+		{ "it is said", "running\n", false, false, -1, 0, "" },
+		{ "it is said, with patience", "running\n", false, false, 9, 0, "" },
+		{ "another one", "dead\n", false, false, -1, -EIO, "the guest said 'dead' and not 'running'" },
+		{ "QEMU ends", "runn", true, false, -1, -EPIPE, "QEMU ended before" },
+		{ "nothing in time", "runn", false, false, -1, -ETIMEDOUT, "did not say 'running'" },
+		{ "the run has ended", "", false, false, 0, -EINTR, "the run ends before" },
+		{ "the run ends meanwhile", "", false, true, 1, -EINTR, "the run ends before" },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		int control[2], news[2], left = rows[i].asks_left;
+		struct guest_patience patience = { .ends = ends_when_asked_again, .user = &left };
+		uint64_t most_ns = rows[i].rc == -ETIMEDOUT ? 20 * NSEC_PER_MSEC : 60 * NSEC_PER_SEC;
+		struct error e = { "" };
+
+		CU_ASSERT_EQUAL_FATAL(pipe(control) | pipe(news), 0);
+		CU_ASSERT_EQUAL(write(control[1], rows[i].said, strlen(rows[i].said)), (ssize_t)strlen(rows[i].said));
+		if (rows[i].hangs_up)
+			close(control[1]);
+		if (rows[i].news)
+			CU_ASSERT_EQUAL(write(news[1], "x", 1), 1);
+		patience.fd = news[0];
+
+		const struct guest g = { .control = control[0] };
+		int rc = guest_await_word(&g, "running", now_ns() + most_ns, rows[i].asks_left < 0 ? NULL : &patience, &e);
+
+		ROW_ASSERT(rc == rows[i].rc && strstr(e.text, rows[i].text), "%s: %d, %s", rows[i].what, rc, e.text);
+		close(control[0]);
+		if (!rows[i].hangs_up)
+			close(control[1]);
+		close(news[0]);
+		close(news[1]);
+	}
+}
+
 static const struct test_case cases[] = {
+	{ "a word is waited for", a_word_is_waited_for },
 	{ "command line", command_line },
 	{ "machine that is saved", machine_that_is_saved },
 	{ "boot file", boot_file },

@@ -98,6 +98,25 @@ killed_while_saving() {
 	rm -rf "$work/own"
 }
 
+# Neither a deadline nor a signal waits until a guest is saved: the run ends with a report.
+saving_does_not_hold_up_the_end() {
+	local pid
+	use_own_cache own
+	plain_run --deadline 300ms
+	[ $? -eq 3 ] && grep -q 'time of --deadline is up' "$work/out" && ! grep -q 'guest: saved after' "$work/err"
+	verdict 'a deadline ends a run that saves a guest' $?
+	QPDRILL_CACHE=$work/own "$qpdrill" run "${scenario[@]}" --lab guest --out "$work/saved-runs" >"$work/out" 2>"$work/err" &
+	pid=$!
+	wait_for_file "$work/own/saved/tmp.*/ram" 60
+	kill -TERM $pid
+	wait $pid
+	[ $? -eq 3 ] && grep -q 'not run: interrupted' "$work/out" && ! grep -q 'guest: saved after' "$work/err"
+	verdict 'so does a signal' $?
+	! compgen -G "$work/own/saved/*" >/dev/null && [ "$(journals)" -eq 0 ]
+	verdict 'and no half one is left' $?
+	rm -rf "$work/own"
+}
+
 [ $# -gt 0 ] || set -- damaged_cache_is_mended saved_guest_is_restored damaged_saved_guest_boots two_runs_save_at_once \
-	other_initramfs_is_another_guest killed_while_saving
+	other_initramfs_is_another_guest killed_while_saving saving_does_not_hold_up_the_end
 run_tests "$@"
