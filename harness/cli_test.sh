@@ -45,7 +45,8 @@ rows="
 2|two runs are compared|compare $compared/old $compared/new $compared/new
 2|empty is no run folder|compare $compared/old $work/empty
 2|have no case in common|compare $compared/old reports/testdata/ladder
-2|damaged/cases/3/verdict.json|compare $compared/old $work/damaged
+1|damaged/cases/3/verdict.json|compare $compared/old $work/damaged
+0|damaged/cases/3/verdict.json|report $work/damaged
 2|1 mistake|run $work/faulty.yaml
 2|faulty.yaml:|check $work/faulty.yaml
 2|<stdin>:1:|check - <$work/faulty.yaml

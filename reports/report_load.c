@@ -7,20 +7,36 @@
 #include <unistd.h>
 
 #include "../harness/json.h"
+#include "../harness/log.h"
 #include "../harness/many.h"
 
 /* A run that was killed leaves cases without a verdict; a report has to name them all the same. */
-static json_t *missing_verdict(const char *id)
+static json_t *missing_verdict(const char *id, const char *why)
 {
-	return json_pack("{s:i,s:s,s:s,s:s,s:s,s:i,s:[],s:[],s:[],s:[],s:[],s:{},s:{}}", "schema", 1, "case", id, "verdict",
-			 "error", "headline", "no verdict: the run ended before it", "seen", "", "duration_ns", 0, "findings",
-			 "windows", "faults", "deviations", "stale", "ledger", "counters");
+	json_t *headline = json_sprintf("no verdict: %s", why);
+
+	/* A path need not be UTF-8. */
+	if (!headline)
+		headline = json_string("no verdict: verdict.json cannot be read");
+	return json_pack("{s:i,s:s,s:s,s:o,s:s,s:i,s:[],s:[],s:[],s:[],s:[],s:{},s:{}}", "schema", 1, "case", id, "verdict",
+			 "error", "headline", headline, "seen", "", "duration_ns", 0, "findings", "windows", "faults", "deviations",
+			 "stale", "ledger", "counters");
 }
 
-static int load_optional(const char *path, json_t **ret, struct error *e)
+/* NULL where there is none. One damaged file is told, and is no reason to lose what all others say. */
+static json_t *load_optional(const char *path, struct error *e)
 {
-	*ret = NULL;
-	return access(path, F_OK) < 0 ? 0 : json_load(path, ret, e);
+	json_t *loaded = NULL;
+
+	if (access(path, F_OK) < 0)
+		return NULL;
+	if (!json_load(path, &loaded, e) && json_is_object(loaded))
+		return loaded;
+	if (loaded)
+		error_set(e, -EINVAL, "%s: is no JSON object", path);
+	json_decref(loaded);
+	log_warn("%s", e->text);
+	return NULL;
 }
 
 /* The lines of results.jsonl by case. */
@@ -61,24 +77,19 @@ static bool leads_out(const char *dir)
 static int load_case(const char *run_dir, const json_t *listed, const json_t *results, json_t *cases, struct error *e)
 {
 	const char *id = json_str(listed, "case"), *dir = json_str(listed, "dir");
-	json_t *plan, *verdict = NULL, *result;
+	struct error why = { "the run ended before it" }, ignored = { "" };
+	json_t *plan, *verdict, *result;
 	char path[4096];
-	int rc;
 
 	if (!id || !dir || leads_out(dir))
 		return error_set(e, -EINVAL, "%s/run.json: a case without a name or folder", run_dir);
 	snprintf(path, sizeof(path), "%s/%s/plan.json", run_dir, dir);
-	rc = load_optional(path, &plan, e);
+	plan = load_optional(path, &ignored);
 	snprintf(path, sizeof(path), "%s/%s/verdict.json", run_dir, dir);
-	if (!rc)
-		rc = load_optional(path, &verdict, e);
-	if (rc) {
-		json_decref(plan);
-		return rc;
-	}
+	verdict = load_optional(path, &why);
 	result = json_object_get(results, id);
 	json_array_append_new(cases, json_pack("{s:s,s:s,s:o,s:o,s:o}", "case", id, "dir", dir, "plan", plan ? plan : json_object(),
-					       "verdict", verdict ? verdict : missing_verdict(id), "result",
+					       "verdict", verdict ? verdict : missing_verdict(id, why.text), "result",
 					       result ? json_incref(result) : json_object()));
 	return 0;
 }

@@ -350,6 +350,50 @@ static void test_write_all(void)
 	CU_ASSERT(report_find("html5") == NULL);
 }
 
+static void put_text(const char *dir, const char *name, const char *text)
+{
+	char path[256];
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	out = fopen(path, "w");
+	CU_ASSERT_FATAL(out && fputs(text, out) >= 0 && !fclose(out));
+}
+
+/* What one damaged file has lost is lost, and nothing else. */
+static void test_damaged(void)
+{
+	static const struct {
+		const char *plan, *verdict, *name, *headline;
+	} rows[] = {
+		{ "{\"case\":\"x\"}", "{\"verdict\":\"pass\",\"headline\":\"h\"}", "pass", "h" },
+		{ "{\"case\":", "{\"verdict\":\"fail\",\"headline\":\"h\"}", "fail", "h" },
+		{ "{}", "{\"verdict\":\"fa", "error", "/verdict.json:1:" },
+		{ "{}", "", "error", "/verdict.json:1:" },
+		{ "{}", "[]", "error", "/verdict.json: is no JSON object" },
+	};
+	char dir[] = "/tmp/qpdrill-report-XXXXXX", command[64];
+	struct error e = { "" };
+
+	CU_ASSERT_FATAL(mkdtemp(dir) != NULL);
+	put_text(dir, "run.json", "{\"cases\":[{\"case\":\"x\",\"dir\":\".\"},{\"case\":\"y\",\"dir\":\"y\"}]}");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct report_run run;
+		const json_t *verdict;
+
+		put_text(dir, "plan.json", rows[i].plan);
+		put_text(dir, "verdict.json", rows[i].verdict);
+		CU_ASSERT_FATAL(report_load(dir, &run, &e) == 0);
+		verdict = json_object_get(json_array_get(run.cases, 0), "verdict");
+		ROW_ASSERT(json_array_size(run.cases) == 2 && json_has(verdict, "verdict", rows[i].name), "row %zu", i);
+		ROW_ASSERT(strstr(json_str(verdict, "headline"), rows[i].headline), "row %zu: %s", i,
+			   json_str(verdict, "headline"));
+		report_release(&run);
+	}
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	CU_ASSERT(system(command) == 0);
+}
+
 static void test_load_errors(void)
 {
 	struct report_run run;
@@ -366,6 +410,7 @@ static const struct test_case cases[] = {
 	{ "text", test_text },
 	{ "warnings of what passed are told", test_warnings },
 	{ "write all", test_write_all },
+	{ "damaged files of a case", test_damaged },
 	{ "load errors", test_load_errors },
 };
 
