@@ -56,6 +56,7 @@ struct child_setup {
 
 __attribute__((noreturn)) static void child_run(const struct child_setup *s)
 {
+	struct sigaction hangup;
 	sigset_t none;
 
 	/* The parent may be gone before the request takes effect. */
@@ -71,6 +72,9 @@ __attribute__((noreturn)) static void child_run(const struct child_setup *s)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	/* A hangup that is ignored (nohup) would still end QEMU, which does not ask. It is told to process groups. */
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler == SIG_IGN)
+		setpgid(0, 0);
 	if (dup2(s->in, 0) < 0 || dup2(s->out, 1) < 0 || (s->err >= 0 && dup2(s->err, 2) < 0))
 		child_fail(s->report);
 	for (size_t i = 0; s->env_add && s->env_add[i]; i++)

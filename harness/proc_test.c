@@ -43,6 +43,23 @@ static void run_gives_status_and_output(void)
 	}
 }
 
+/* In a process group of its own where a hangup is ignored. */
+static void hangup_is_not_passed_on(void)
+{
+	char *argv[] = { S("sh"), S("-c"), S("cut -d' ' -f5 /proc/self/stat"), NULL };
+
+	for (int ignored = 0; ignored < 2; ignored++) {
+		void (*before)(int) = signal(SIGHUP, ignored ? SIG_IGN : SIG_DFL);
+		struct error e = { "" };
+		char *out = NULL;
+
+		CU_ASSERT_EQUAL(proc_run(argv, 5 * NSEC_PER_SEC, &out, &e), 0);
+		CU_ASSERT_EQUAL(strtol(out, NULL, 10) != getpgrp(), ignored);
+		free(out);
+		signal(SIGHUP, before);
+	}
+}
+
 static void run_ends_at_its_deadline(void)
 {
 	char *argv[] = { S("sh"), S("-c"), S("exec sleep 600"), NULL };
@@ -209,6 +226,7 @@ int main(void)
 		return 2;
 	suite = CU_add_suite("proc", NULL, NULL);
 	CU_ADD_TEST(suite, run_gives_status_and_output);
+	CU_ADD_TEST(suite, hangup_is_not_passed_on);
 	CU_ADD_TEST(suite, run_ends_at_its_deadline);
 	CU_ADD_TEST(suite, run_bounds_what_it_keeps);
 	CU_ADD_TEST(suite, a_missing_program_is_named);

@@ -2,7 +2,6 @@
 #include "run.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-event.h>
@@ -37,10 +36,9 @@ struct run {
 	char kernel[128];
 	unsigned device_looks;
 	unsigned counts[NUM_VERDICTS];
-	bool stop, go_on;
+	struct run_stop stop;
+	bool go_on;
 	struct run_pause pause;
-	bool too_late; /* stopped by --deadline */
-	unsigned signals;
 	bool stopped_early;  /* --fail-fast, or --keep after a failure */
 	struct error broken; /* the harness itself failed: what to say, once */
 };
@@ -351,55 +349,18 @@ static bool on_done(void *user, size_t index, const struct executor_end *end)
 		run_again(r, index, end, end->blame == EXECUTOR_ALONE ? SCHEDULE_FRESH : SCHEDULE_BESIDE,
 			  end->why ? end->why : "?");
 	}
-	go_on = !r->stopped_early && !r->stop;
+	go_on = !r->stopped_early && !r->stop.now;
 	if (!go_on)
 		schedule_stop(r->schedule);
 	return go_on;
 }
 
-static int on_signal(sd_event_source *source, const struct signalfd_siginfo *si, void *user)
-{
-	struct run *r = user;
-
-	(void)source;
-	r->stop = true;
-	if (++r->signals == 1) {
-		progress_clear(&r->progress);
-		log_warn("%s: ends the run, puts everything back (once more: at once)", strsignal((int)si->ssi_signo));
-		return 0;
-	}
-	/* Children die with us (PR_SET_PDEATHSIG); the journal undoes the rest at the next start. */
-	_exit(EXIT_ERROR);
-}
-
-static int on_deadline(sd_event_source *source, uint64_t usec, void *user)
-{
-	struct run *r = user;
-
-	(void)source;
-	(void)usec;
-	progress_clear(&r->progress);
-	log_warn("--deadline: the run ends now; what has not been run is reported as such");
-	r->stop = r->too_late = true;
-	return 0;
-}
-
 static int loop_open(struct run *r, struct error *e)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-	sigset_t mask;
 	int rc = sd_event_default(&r->loop);
 
-	sigemptyset(&mask);
-	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
-		sigaddset(&mask, signals[i]);
-	sigprocmask(SIG_BLOCK, &mask, NULL);
-	for (size_t i = 0; rc >= 0 && i < sizeof(signals) / sizeof(*signals); i++)
-		rc = sd_event_add_signal(r->loop, NULL, signals[i], on_signal, r);
-	/* The source is the loop's. */
-	if (rc >= 0 && r->o->deadline_ns)
-		rc = sd_event_add_time_relative(r->loop, NULL, CLOCK_MONOTONIC, r->o->deadline_ns / 1000, 1, on_deadline, r);
-	return rc < 0 ? error_set(e, rc, "event loop: %s", strerror(-rc)) : 0;
+	r->stop.progress = &r->progress;
+	return rc < 0 ? error_set(e, rc, "event loop: %s", strerror(-rc)) : run_stop_open(&r->stop, r->loop, r->o->deadline_ns, e);
 }
 
 static int folder_fill(struct run *r, struct error *e)
@@ -452,7 +413,7 @@ static int execute(struct run *r, struct error *e)
 		.keep = o->keep,
 		.cold = o->cold,
 		.verbose = o->verbose,
-		.stop = &r->stop,
+		.stop = &r->stop.now,
 		.lanes = r->lanes,
 		.wire = run_wire_wanted(&r->cases),
 		.next = next,
@@ -492,9 +453,10 @@ static void settle_rest(struct run *r)
 		/* With --keep the signal that ends a kept lab is the ordinary end. */
 		if (r->stopped_early)
 			settle_unrun(r, c, VERDICT_SKIP, "not run: an earlier case failed (--fail-fast or --keep)");
-		else if (r->stop)
+		else if (r->stop.now)
 			settle_unrun(r, c, VERDICT_ERROR,
-				     r->too_late ? "not run to its end: the time of --deadline is up" : "not run: interrupted");
+				     r->stop.too_late ? "not run to its end: the time of --deadline is up"
+						      : "not run: interrupted");
 		else {
 			snprintf(why, sizeof(why), "not run: %s", r->broken.text[0] ? r->broken.text : "the lab ended before it");
 			/* A headline is one line. */
@@ -550,7 +512,7 @@ static int run_prepared(struct run *r, FILE *out)
 		rc = run_choose_executor(r->o, &r->executor, &e);
 	if (!rc && r->queue.n)
 		rc = execute(r, &e);
-	if (rc && !r->stop && !r->stopped_early)
+	if (rc && !r->stop.now && !r->stopped_early)
 		note_broken(r, rc, &e);
 	settle_rest(r);
 	durations_save(r->durations);
@@ -564,7 +526,7 @@ static int run_prepared(struct run *r, FILE *out)
 	if (r->broken.text[0])
 		log_error("%s", r->broken.text);
 	status = verdict_exit_status(r->counts);
-	if ((r->stop && !r->stopped_early && !(r->too_late && status == EXIT_FAILED)) ||
+	if ((r->stop.now && !r->stopped_early && !(r->stop.too_late && status == EXIT_FAILED)) ||
 	    (r->broken.text[0] && status != EXIT_FAILED))
 		status = EXIT_ERROR;
 	return finish(r, out, status);

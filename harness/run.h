@@ -164,6 +164,18 @@ void progress_end(struct progress *p, const json_t *result);
 /* Takes the live line away. */
 void progress_clear(struct progress *p);
 
+/* ---- what ends a run before its time (run_stop.c) ---- */
+
+struct run_stop {
+	struct progress *progress;
+	bool now;
+	bool too_late; /* by the deadline */
+	unsigned signals;
+};
+
+/* From now on SIGINT, SIGTERM, SIGHUP and the deadline (0: none) set s->now; a signal that is ignored stays ignored. */
+int run_stop_open(struct run_stop *s, sd_event *loop, uint64_t deadline_ns, struct error *e);
+
 /* ---- the run itself (run.c) ---- */
 
 struct run_options {

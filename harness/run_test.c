@@ -231,6 +231,34 @@ static void test_stops_early(void)
 	teardown();
 }
 
+/* nohup: whoever hangs up does not end it. */
+static void test_ignored(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
+		int other = signals[(i + 1) % 3];
+		void (*before)(int) = signal(signals[i], SIG_IGN), (*other_before)(int) = signal(other, SIG_DFL);
+		struct run_stop stop = { .progress = &(struct progress){ .out = stderr } };
+		struct error e = { "" };
+		sd_event *loop = NULL;
+		sigset_t none;
+
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		CU_ASSERT_FATAL(sd_event_new(&loop) >= 0 && run_stop_open(&stop, loop, 0, &e) == 0);
+		raise(signals[i]);
+		CU_ASSERT(sd_event_run(loop, 0) == 0);
+		ROW_ASSERT(!stop.now, "%s", strsignal(signals[i]));
+		raise(other);
+		CU_ASSERT(sd_event_run(loop, 1000000) > 0);
+		ROW_ASSERT(stop.now, "not %s", strsignal(signals[i]));
+		sd_event_unref(loop);
+		signal(signals[i], before);
+		signal(other, other_before);
+	}
+}
+
 static void test_folder(void)
 {
 	struct run_options o = { .repeat = 2 };
@@ -338,6 +366,7 @@ static const struct test_case cases[] = {
 	{ "nothing to run", test_nothing_to_run },
 	{ "faulty files", test_faulty_files },
 	{ "stops early", test_stops_early },
+	{ "signals that are ignored", test_ignored },
 	{ "folder", test_folder },
 	{ "deadline", test_deadline },
 	{ "profile", test_profile },
