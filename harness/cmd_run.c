@@ -111,9 +111,7 @@ struct input {
 	char *repeat, *rdma_core;
 	bool seed_given, launch_given, until_fail;
 	const char *failed_run;
-	json_t *earlier; /* its run.json */
-	char **failed;
-	size_t n_failed;
+	struct run_failed failed;
 };
 
 static const char **append(const char **list, size_t n, const char *item)
@@ -190,24 +188,25 @@ static void take_earlier(struct argp_state *state, struct input *in)
 {
 	struct run_options *o = &in->o;
 	struct error e = { "" };
-	const json_t *value;
+	const json_t *value, *earlier;
 	size_t i;
 
 	if (o->n_select)
 		argp_error(state, "--rerun-failed and --select both say which cases: one of them");
 	o->rerun = true;
-	if (run_failed_load(in->failed_run, &in->earlier, &in->failed, &in->n_failed, &e))
+	if (run_failed_load(in->failed_run, &in->failed, &e))
 		argp_error(state, "--rerun-failed: %s", e.text);
-	for (i = 0; i < in->n_failed; i++)
-		in->select = append(in->select, o->n_select++, in->failed[i]);
+	earlier = in->failed.run;
+	for (i = 0; i < in->failed.n; i++)
+		in->select = append(in->select, o->n_select++, in->failed.globs[i]);
 	if (!o->n_paths)
-		json_array_foreach(json_object_get(in->earlier, "paths"), i, value)
+		json_array_foreach(json_object_get(earlier, "paths"), i, value)
 			in->paths = append(in->paths, o->n_paths++, json_string_value(value));
 	if (!in->n_set)
-		json_array_foreach(json_object_get(in->earlier, "set"), i, value)
+		json_array_foreach(json_object_get(earlier, "set"), i, value)
 			in->set = append(in->set, in->n_set++, json_string_value(value));
 	if (!in->seed_given)
-		o->seed = json_u64(in->earlier, "seed", 1);
+		o->seed = json_u64(earlier, "seed", 1);
 	in->seed_given = true;
 }
 
@@ -418,7 +417,7 @@ int cmd_run(int argc, char **argv)
 	in.o.command = in.command;
 	in.o.program = program_invocation_name;
 	in.o.repeat_options = in.repeat;
-	if (in.failed_run && !in.n_failed)
+	if (in.failed_run && !in.failed.n)
 		status = nothing_failed(in.failed_run);
 	else
 		status = run_main(&in.o, stdout);
@@ -431,10 +430,7 @@ int cmd_run(int argc, char **argv)
 	json_decref(in.command);
 	if (in.launch_given)
 		wordfree(&in.launch);
-	for (size_t i = 0; i < in.n_failed; i++)
-		free(in.failed[i]);
-	free(in.failed);
-	json_decref(in.earlier);
+	run_failed_release(&in.failed);
 	free(in.paths);
 	free(in.set);
 	free(in.select);

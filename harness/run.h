@@ -224,8 +224,19 @@ bool run_wire_wanted(const struct run_cases *list);
 /* The cases that the options name, planned (run_load.c), and how many of them were left out for their tag. 0 or an exit status with
  * e filled. */
 int run_load(const struct run_options *o, struct run_cases *ret, size_t *ret_left_out, struct error *e);
-/* An earlier run: its run.json, and globs for --select that match the cases of it that did not pass. Caller frees both. */
-int run_failed_load(const char *run_dir, json_t **ret_run, char ***ret_globs, size_t *ret_n, struct error *e);
+
+/* ---- what did not pass in an earlier run (run_failed.c) ---- */
+
+struct run_failed {
+	json_t *run;         /* its run.json */
+	char **globs;        /* for --select: they match the cases of it that have no good result */
+	size_t n;            /* ... so many */
+	size_t all, skipped; /* how many cases it had, and how many of them were skipped for want of something */
+};
+
+/* By the verdict.json of each case: `judge` writes that anew. */
+int run_failed_load(const char *run_dir, struct run_failed *ret, struct error *e);
+void run_failed_release(struct run_failed *f);
 
 /* Everything; progress goes to stderr, the report to out. Returns the exit status. */
 int run_main(const struct run_options *o, FILE *out);

@@ -112,37 +112,34 @@ static void test_shards(void)
 	teardown();
 }
 
-/* A run that was killed after its first result: what it had not come to has not passed. */
-static void cut_off(const char *run_dir)
+static void put_json(const char *path, const char *text)
 {
-	struct error e = { "" };
-	json_t *run = NULL;
-	char name[300], line[4096], **globs = NULL;
-	size_t n = 0, pass = 0;
-	FILE *f;
+	FILE *out = fopen(path, "w");
 
-	snprintf(name, sizeof(name), "%s/results.jsonl", run_dir);
-	f = fopen(name, "r");
-	CU_ASSERT_FATAL(f && fgets(line, sizeof(line), f));
-	fclose(f);
-	pass = strstr(line, "\"pass\"") != NULL;
-	f = fopen(name, "w");
-	CU_ASSERT_FATAL(f && fputs(line, f) >= 0 && !fclose(f));
-	CU_ASSERT_FATAL(run_failed_load(run_dir, &run, &globs, &n, &e) == 0);
-	CU_ASSERT(n == json_array_size(json_object_get(run, "cases")) - pass);
-	for (size_t i = 0; i < n; i++)
-		free(globs[i]);
-	free(globs);
-	json_decref(run);
+	CU_ASSERT_FATAL(out && fputs(text, out) >= 0 && !fclose(out));
+}
+
+/* "t/a t/b": what is to run again of the latest run. */
+static void check_failed(const char *what, const char *expected)
+{
+	struct run_failed f = { 0 };
+	struct error e = { "" };
+	char path[256], seen[1024] = "";
+
+	snprintf(path, sizeof(path), "%s/runs/latest", base);
+	ROW_ASSERT(run_failed_load(path, &f, &e) == 0, "%s: %s", what, e.text);
+	for (size_t i = 0; i < f.n; i++)
+		snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen), "%s%s", i ? " " : "", f.globs[i]);
+	ROW_ASSERT(!strcmp(seen, expected), "%s: expected '%s', seen '%s'", what, expected, seen);
+	run_failed_release(&f);
 }
 
 static void test_failed_again(void)
 {
 	struct run_options o = { .out = NULL };
 	struct error e = { "" };
-	json_t *run = NULL;
-	char path[256], **globs = NULL;
-	size_t n = 0;
+	struct run_failed f = { 0 };
+	char path[256];
 
 	setup();
 	put("a-pass", good);
@@ -152,21 +149,44 @@ static void test_failed_again(void)
 	put("e-wired", wired);
 	o.repeat = 2;
 	CU_ASSERT(run_with(&o) == EXIT_FAILED);
+	check_failed("all", "t/b-fail t/b-fail t/d-error t/d-error");
 	snprintf(path, sizeof(path), "%s/runs/latest", base);
-	CU_ASSERT_FATAL(run_failed_load(path, &run, &globs, &n, &e) == 0);
-	CU_ASSERT(n == 4 && !strcmp(globs[0], "t/b-fail") && !strcmp(globs[2], "t/d-error"));
-	CU_ASSERT(json_u64(run, "seed", 0) == 7 && json_array_size(json_object_get(run, "paths")) == 1);
-	cut_off(path);
-	o.select = (const char *const *)globs;
-	o.n_select = n;
+	CU_ASSERT_FATAL(run_failed_load(path, &f, &e) == 0);
+	CU_ASSERT(json_u64(f.run, "seed", 0) == 7 && json_array_size(json_object_get(f.run, "paths")) == 1);
+	CU_ASSERT(f.all == 10 && f.skipped == 2);
+	o.select = (const char *const *)f.globs;
+	o.n_select = f.n;
 	o.repeat = 1;
 	CU_ASSERT(run_with(&o) == EXIT_FAILED);
 	check_results("--rerun-failed", "t/b-fail=fail t/d-error=error");
-	for (size_t i = 0; i < n; i++)
-		free(globs[i]);
-	free(globs);
-	json_decref(run);
-	CU_ASSERT(run_failed_load("/nowhere", &run, &globs, &n, &e) < 0);
+	run_failed_release(&f);
+	CU_ASSERT(run_failed_load("/nowhere", &f, &e) < 0);
+	teardown();
+}
+
+/* What a case's folder says counts, not what results.jsonl said once: judged anew, or never come to. */
+static void test_failed_by_verdict(void)
+{
+	char path[256];
+
+	setup();
+	put("a-pass", good);
+	put("b-fail", good);
+	put("c-pass", good);
+	CU_ASSERT(run_with(&(struct run_options){ .out = NULL }) == EXIT_FAILED);
+	check_failed("as it ran", "t/b-fail");
+	snprintf(path, sizeof(path), "%s/runs/latest/cases/t/b-fail/verdict.json", base);
+	put_json(path, "{\"verdict\":\"deviation\"}");
+	check_failed("judged anew", "");
+	snprintf(path, sizeof(path), "%s/runs/latest/cases/t/c-pass/verdict.json", base);
+	CU_ASSERT(unlink(path) == 0);
+	check_failed("killed", "t/c-pass");
+	put_json(path, "{\"verdict\":");
+	check_failed("damaged", "t/c-pass");
+	snprintf(path, sizeof(path), "%s/runs/latest/run.json", base);
+	put_json(path, "{\"cases\":[]}");
+	*strrchr(path, '/') = '\0';
+	CU_ASSERT(run_failed_load(path, &(struct run_failed){ 0 }, &(struct error){ "" }) < 0);
 	teardown();
 }
 
@@ -256,6 +276,7 @@ static const struct test_case cases[] = {
 	{ "what follows from none", test_follow_nothing },
 	{ "shards", test_shards },
 	{ "what failed, again", test_failed_again },
+	{ "what failed, by its verdict", test_failed_by_verdict },
 	{ "a scenario from standard input, run again", test_stdin_again },
 	{ "runs again", test_runs_again },
 };
