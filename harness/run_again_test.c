@@ -164,6 +164,45 @@ static void test_failed_again(void)
 	teardown();
 }
 
+/* Of a first pass without a result all that follows from it, where it has not followed already. */
+static void test_failed_first_pass(void)
+{
+	struct run_options o = { .out = NULL };
+	struct run_failed f = { 0 };
+	char path[256];
+
+	setup();
+	put("a-pass", swept);
+	put("b-error", swept);
+	put("c-pass", good);
+	CU_ASSERT(run_with(&o) == EXIT_ERROR);
+	check_failed("passes", "t/b-error~k=*~op=SEND t/b-error~k=*~op=READ");
+	snprintf(path, sizeof(path), "%s/runs/latest/cases/t/a-pass~k=first-pass~op=SEND/verdict.json", base);
+	put_json(path, "{\"verdict\":\"error\"}");
+	snprintf(path, sizeof(path), "%s/runs/latest/cases/t/a-pass~k=b.ack.3~op=READ/verdict.json", base);
+	put_json(path, "{\"verdict\":\"fail\"}");
+	check_failed("what followed", "t/a-pass~k=first-pass~op=SEND t/a-pass~k=b.ack.3~op=READ t/b-error~k=*~op=SEND "
+				      "t/b-error~k=*~op=READ");
+	teardown();
+
+	setup();
+	put("a-pass", swept);
+	break_after = 1;
+	o.repeat = 2;
+	CU_ASSERT(run_with(&o) == EXIT_ERROR);
+	check_failed("passes repeated", "t/a-pass~k=a.request.0~op=SEND t/a-pass~k=b.ack.3~op=SEND t/a-pass~k=*~op=SEND "
+					"t/a-pass~k=*~op=READ t/a-pass~k=*~op=READ");
+	break_after = 0;
+	snprintf(path, sizeof(path), "%s/runs/latest", base);
+	CU_ASSERT_FATAL(run_failed_load(path, &f, &(struct error){ "" }) == 0);
+	o = (struct run_options){ .select = (const char *const *)f.globs, .n_select = f.n };
+	CU_ASSERT(run_with(&o) == 0);
+	check_listed("passes again", "t/a-pass~k=first-pass~op=SEND t/a-pass~k=a.request.0~op=SEND t/a-pass~k=b.ack.3~op=SEND "
+				     "t/a-pass~k=first-pass~op=READ t/a-pass~k=a.request.0~op=READ t/a-pass~k=b.ack.3~op=READ");
+	run_failed_release(&f);
+	teardown();
+}
+
 /* What a case's folder says counts, not what results.jsonl said once: judged anew, or never come to. */
 static void test_failed_by_verdict(void)
 {
@@ -276,6 +315,7 @@ static const struct test_case cases[] = {
 	{ "what follows from none", test_follow_nothing },
 	{ "shards", test_shards },
 	{ "what failed, again", test_failed_again },
+	{ "a first pass that failed, again", test_failed_first_pass },
 	{ "what failed, by its verdict", test_failed_by_verdict },
 	{ "a scenario from standard input, run again", test_stdin_again },
 	{ "runs again", test_runs_again },

@@ -9,19 +9,33 @@
 #include "../reports/report.h"
 #include "json.h"
 
-/* A glob that matches this id alone, without the ~rN of a repetition. */
-static char *glob_of(const char *id)
+/* The length of an id without the ~rN of a repetition. */
+static size_t plain_length(const char *id)
 {
-	char *glob = calloc(2, strlen(id) + 1), *to = glob, *tail;
+	const char *tail = strrchr(id, '~');
 
-	for (const char *p = id; glob && *p; p++) {
+	if (tail && tail[1] == 'r' && tail[2] && strspn(tail + 2, "0123456789") == strlen(tail + 2))
+		return (size_t)(tail - id);
+	return strlen(id);
+}
+
+/* A glob that matches this id alone, without the ~rN of a repetition; `hole` (NULL: none), a part of it that any other may stand
+ * for. */
+static char *glob_of(const char *id, const char *hole, size_t hole_len)
+{
+	const char *end = id + plain_length(id);
+	char *glob = calloc(2, strlen(id) + 1), *to = glob;
+
+	for (const char *p = id; glob && p < end; p++) {
+		if (p == hole) {
+			*to++ = '*';
+			p += hole_len - 1;
+			continue;
+		}
 		if (strchr("*?[\\", *p))
 			*to++ = '\\';
 		*to++ = *p;
 	}
-	tail = glob ? strrchr(glob, '~') : NULL;
-	if (tail && tail[1] == 'r' && tail[2] && strspn(tail + 2, "0123456789") == strlen(tail + 2))
-		*tail = '\0';
 	return glob;
 }
 
@@ -37,17 +51,57 @@ static bool is_good(const json_t *verdict)
 		json_has(verdict, "verdict", verdict_names[VERDICT_DEVIATION]));
 }
 
-static int add(struct run_failed *f, const json_t *entry)
+/* Where a packet's name would stand in the id of a first pass. NULL: it is none. */
+static const char *packet_place(const json_t *entry)
+{
+	const char *name = json_str(json_object_get(json_object_get(entry, "plan"), "first_pass"), "name"), *at;
+	char key[128];
+
+	if (!name)
+		return NULL;
+	snprintf(key, sizeof(key), "~%s=" SCENARIO_FIRST_PASS, name);
+	at = strstr(json_str(entry, "case"), key);
+	return at ? at + strlen(key) - strlen(SCENARIO_FIRST_PASS) : NULL;
+}
+
+/* Whether some other case of the run has the same before that place and after it. */
+static bool has_followers(const json_t *cases, const char *pass, const char *place)
+{
+	const char *tail = place + strlen(SCENARIO_FIRST_PASS);
+	const size_t head = (size_t)(place - pass);
+	const json_t *other;
+	size_t i;
+
+	json_array_foreach(cases, i, other) {
+		const char *id = json_str(other, "case");
+		size_t len = strlen(id);
+
+		if (strcmp(id, pass) && len >= head + strlen(tail) && !strncmp(id, pass, head) &&
+		    !strcmp(id + len - strlen(tail), tail))
+			return true;
+	}
+	return false;
+}
+
+/* Of a first pass from which nothing came also what would have come. */
+static char *glob_for(const json_t *cases, const json_t *entry)
+{
+	const size_t len = strlen(SCENARIO_FIRST_PASS);
+	const char *id = json_str(entry, "case"), *place = packet_place(entry);
+
+	return glob_of(id, place && !has_followers(cases, id, place) ? place : NULL, len);
+}
+
+static int add(struct run_failed *f, const json_t *cases, const json_t *entry)
 {
 	const json_t *verdict = json_object_get(entry, "verdict");
-	const char *id = json_str(entry, "case");
 
 	f->all++;
 	if (is_good(verdict)) {
 		f->skipped += is_skip(verdict);
 		return 0;
 	}
-	f->globs[f->n] = glob_of(id);
+	f->globs[f->n] = glob_for(cases, entry);
 	return f->globs[f->n++] ? 0 : -ENOMEM;
 }
 
@@ -67,7 +121,7 @@ int run_failed_load(const char *run_dir, struct run_failed *ret, struct error *e
 		rc = -ENOMEM;
 	json_array_foreach(report.cases, i, entry)
 		if (!rc)
-			rc = add(&f, entry);
+			rc = add(&f, report.cases, entry);
 	if (rc)
 		error_set(e, rc, "out of memory");
 	else if (!f.all)
