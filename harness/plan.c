@@ -116,6 +116,8 @@ static int plan_fill(struct planner *p)
 	if (!rc)
 		rc = plan_steps(p, json_object_get(p->doc, "steps"), steps);
 	if (!rc)
+		plan_deadlines(p, steps);
+	if (!rc)
 		rc = plan_memory(p);
 	if (!rc)
 		rc = swept_packets(p);
@@ -137,6 +139,8 @@ int plan_make(const struct scenario_case *c, const struct plan_options *o, json_
 		.plan = plan_head(c, o),
 		.pairs = json_object(),
 		.posts = json_object(),
+		.timers = json_object(),
+		.post_timers = json_object(),
 		.room = json_object(),
 		.traffic = json_object(),
 	};
@@ -144,6 +148,8 @@ int plan_make(const struct scenario_case *c, const struct plan_options *o, json_
 
 	json_decref(p.pairs);
 	json_decref(p.posts);
+	json_decref(p.timers);
+	json_decref(p.post_timers);
 	json_decref(p.room);
 	json_decref(p.traffic);
 	if (rc) {

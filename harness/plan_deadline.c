@@ -4,7 +4,9 @@
 
 #include <string.h>
 
+#include "../faults/fault.h"
 #include "json.h"
+#include "plan_timers.h"
 #include "units.h"
 
 /* Emulation is slow, and so is a machine that compiles something else meanwhile. */
@@ -29,13 +31,20 @@ static uint64_t bounded(struct window w)
 }
 
 /* The longest that this QP's own timers may need to report an error. */
-static uint64_t timers_of(const struct planner *p, const json_t *qp)
+static uint64_t timers_of(const struct planner *p, const json_t *attrs, const json_t *qp)
 {
-	const json_t *attr = json_object_get(qp, "attr");
-	const json_t *peer_attr = json_object_get(plan_qp(p->plan, json_str(qp, "peer")), "attr");
+	const json_t *peer = plan_qp(p->plan, json_str(qp, "peer")), *attr, *peer_attr;
+	uint64_t ns = 0;
 
-	return max_u64(bounded(plan_window(DETECTION_SILENT, attr, peer_attr, true)),
-		       bounded(plan_window(DETECTION_RNR, attr, peer_attr, true)));
+	for (size_t i = 0; i < plan_timers_count(attrs, qp); i++) {
+		for (size_t k = 0; k < plan_timers_count(attrs, peer); k++) {
+			attr = plan_timers_at(attrs, qp, i);
+			peer_attr = plan_timers_at(attrs, peer, k);
+			ns = max_u64(ns, bounded(plan_window(DETECTION_SILENT, attr, peer_attr, true)));
+			ns = max_u64(ns, bounded(plan_window(DETECTION_RNR, attr, peer_attr, true)));
+		}
+	}
+	return ns;
 }
 
 static bool names_qp(const json_t *names, const json_t *qp)
@@ -56,21 +65,36 @@ static bool names_qp(const json_t *names, const json_t *qp)
 	return false;
 }
 
-/* The timers of the QPs that names speak of; of all when they speak of none. */
-static uint64_t timers(const struct planner *p, const json_t *names)
+/* The timers of the QPs that names speak of, with these attributes; of all when they speak of none. */
+static uint64_t timers_with(const struct planner *p, const json_t *attrs, const json_t *names)
 {
 	uint64_t longest = 0, of_all = 0;
 	size_t i;
 	json_t *qp;
 
 	json_array_foreach(p->qps, i, qp) {
-		uint64_t ns = timers_of(p, qp);
+		uint64_t ns = timers_of(p, attrs, qp);
 
 		of_all = max_u64(of_all, ns);
 		if (names_qp(names, qp))
 			longest = max_u64(longest, ns);
 	}
 	return longest ? longest : of_all;
+}
+
+static uint64_t timers(const struct planner *p, const json_t *names)
+{
+	return timers_with(p, p->timers, names);
+}
+
+/* What was posted before a recovery has ended in the life that it was posted in. */
+static uint64_t timers_of_post(const struct planner *p, const char *as)
+{
+	const json_t *post = json_object_get(p->posts, as), *then = json_object_get(p->post_timers, as);
+
+	if (!post)
+		return 0;
+	return max_u64(timers(p, json_object_get(post, "at")), timers_with(p, then, json_object_get(post, "at")));
 }
 
 static uint64_t message_time(const json_t *traffic, uint64_t ends)
@@ -87,8 +111,8 @@ static uint64_t for_pairs(const json_t *step)
 
 static uint64_t expect_time(struct planner *p, const json_t *step)
 {
-	const json_t *post = json_object_get(p->posts, json_str(step, "of") ? json_str(step, "of") : "");
-	uint64_t ns = max_u64(timers(p, json_object_get(step, "at")), post ? timers(p, json_object_get(post, "at")) : 0);
+	uint64_t ns = max_u64(timers(p, json_object_get(step, "at")),
+			      timers_of_post(p, json_str(step, "of") ? json_str(step, "of") : ""));
 	size_t i;
 	json_t *choice;
 
@@ -171,7 +195,7 @@ static const struct step_time {
 	{ "repeat", group_time },    { "together", group_time },  { "traffic", traffic_time },  { "wait", wait_time },
 };
 
-uint64_t plan_deadline(struct planner *p, const json_t *step)
+static uint64_t deadline(struct planner *p, const json_t *step)
 {
 	const char *what = json_str(step, "do");
 	uint64_t ns = SETUP_NS;
@@ -180,6 +204,44 @@ uint64_t plan_deadline(struct planner *p, const json_t *step)
 		if (!strcmp(step_times[i].name, what))
 			ns = step_times[i].time(p, step);
 	return (uint64_t)json_int(step, "within", (int64_t)ns);
+}
+
+/* What a fault may add to the waits behind it. */
+static uint64_t fault_time(const json_t *step)
+{
+	const char *name = json_str(step, "fault");
+	const struct fault_ops *ops = name && json_has(step, "do", "fault") ? fault_find(name) : NULL;
+	uint64_t ns = json_has(step, "do", "fault") ? (uint64_t)json_int(step, "for", 0) : 0;
+
+	for (const struct fault_param *param = ops ? ops->params : NULL; param && param->name; param++)
+		if (param->type == FAULT_PARAM_DURATION)
+			ns += (uint64_t)json_int(json_object_get(step, "args"), param->name, 0);
+	return ns;
+}
+
+static void take_step(struct planner *p, json_t *step)
+{
+	const char *as = json_str(step, "as");
+	uint64_t ns;
+
+	plan_timers_rounds(p->timers, p->plan, step);
+	p->fault_ns += fault_time(step);
+	plan_deadlines(p, json_object_get(step, "steps"));
+	ns = deadline(p, step);
+	if (as && json_has(step, "do", "post"))
+		json_object_set_new(p->post_timers, as, json_copy(p->timers));
+	/* It begins with what was, and may end with what it makes of it. */
+	plan_timers_follow(p->timers, p->plan, step);
+	json_object_set_new(step, "deadline_ns", json_integer((json_int_t)max_u64(ns, deadline(p, step))));
+}
+
+void plan_deadlines(struct planner *p, const json_t *steps)
+{
+	size_t i;
+	json_t *step;
+
+	json_array_foreach(steps, i, step)
+		take_step(p, step);
 }
 
 uint64_t plan_budget(const json_t *steps)

@@ -26,7 +26,9 @@ struct planner {
 	json_t *room;                                  /* MR -> bytes allotted so far */
 	json_t *traffic;                               /* QP -> bytes of a quarter of its QP.trf */
 	uint64_t msg_bytes;
-	uint64_t fault_ns; /* what the faults so far may add to a wait */
+	uint64_t fault_ns;   /* what the faults so far may add to a wait */
+	json_t *timers;      /* plan_timers.h, of the steps so far */
+	json_t *post_timers; /* name of a post -> those of then */
 	int steps, tags;
 	char skip[256]; /* "": nothing forbids it yet */
 };
@@ -98,8 +100,8 @@ int plan_steps(struct planner *p, const json_t *in, json_t *out);
 /* Makes ends and pairs of a packet match canonical. */
 int plan_match(struct planner *p, json_t *match);
 
-/* plan_deadline.c */
-uint64_t plan_deadline(struct planner *p, const json_t *step);
+/* plan_deadline.c: what follows from all the steps before; puts `deadline_ns` into each of them. */
+void plan_deadlines(struct planner *p, const json_t *steps);
 uint64_t plan_budget(const json_t *steps);
 
 /* plan_skip.c: fills p->skip. */

@@ -396,8 +396,6 @@ static int fault_args(struct planner *p, json_t *args, const struct fault_ops *o
 			rc = resolve_fault_end(p, args, param, ops->layer);
 		else if (param->type == FAULT_PARAM_MAP && value && !strcmp(param->name, "match"))
 			rc = plan_match(p, value);
-		else if (param->type == FAULT_PARAM_DURATION)
-			p->fault_ns += (uint64_t)(json_is_integer(value) ? json_integer_value(value) : 0);
 		if (rc)
 			return rc;
 	}
@@ -417,7 +415,6 @@ static int do_fault(struct planner *p, json_t *step)
 		json_object_set_new(step, "args", args);
 	}
 	set_default(step, "as", json_sprintf("%s#%lld", name ? name : "fault", (long long)json_int(step, "n", 0)));
-	p->fault_ns += for_ns;
 	if (for_ns)
 		json_object_set_new(step, "for_ns", json_integer((json_int_t)for_ns));
 	/* plan_skip() says that this build does not have it. */
@@ -512,7 +509,6 @@ static int plan_one(struct planner *p, const json_t *in, json_t *out)
 		if (rc)
 			return error_prefix(p->e, rc, "%s:%lld: %s", p->o->file ? p->o->file : "-",
 					    (long long)json_int(in, "line", 0), what);
-		json_object_set_new(step, "deadline_ns", json_integer((json_int_t)plan_deadline(p, step)));
 		return 0;
 	}
 	return error_set(p->e, -EINVAL, "%s:%lld: there is no step '%s'", p->o->file ? p->o->file : "-",

@@ -427,6 +427,46 @@ static void test_deadlines(void)
 	}
 }
 
+/* The last step waits for what the steps before have made of the timers. */
+static void test_deadlines_follow(void)
+{
+	static const struct {
+		const char *steps;
+		uint64_t min_ns, max_ns;
+	} rows[] = {
+#define CONNECTED "{\"do\":\"connect\",\"line\":1},"
+#define LONG "\"path\":\"reset\",\"qp\":{\"timeout\":20,\"retry_cnt\":1}"
+#define UNHEARD "{\"do\":\"post\",\"line\":3,\"at\":[\"a\"],\"op\":\"WRITE\",\"as\":\"w\"}"
+#define ENDED "{\"do\":\"expect\",\"line\":4,\"of\":\"w\"}"
+		{ CONNECTED UNHEARD "," ENDED, 5000000000ULL, 7000000000ULL },
+		{ CONNECTED "{\"do\":\"recover\",\"line\":2," LONG "}," UNHEARD "," ENDED, 34000000000ULL, 45000000000ULL },
+		{ CONNECTED "{\"do\":\"recover\",\"line\":2," LONG "}", 45000000000ULL, 60000000000ULL },
+		{ CONNECTED UNHEARD ",{\"do\":\"recover\",\"line\":2,\"path\":\"reset\",\"qp\":{\"timeout\":1}}," ENDED,
+		  5300000000ULL, 7000000000ULL },
+		{ CONNECTED "{\"do\":\"modify\",\"line\":2,\"at\":[\"a\"],\"set\":{\"timeout\":20}}," UNHEARD "," ENDED,
+		  50000000000ULL, 60000000000ULL },
+		{ CONNECTED "{\"do\":\"repeat\",\"line\":2,\"times\":2,\"steps\":[" UNHEARD "," ENDED
+			    ",{\"do\":\"recover\",\"line\":5," LONG "}]}",
+		  2 * 82000000000ULL, 2 * 110000000000ULL },
+		{ CONNECTED "{\"do\":\"fault\",\"line\":2,\"fault\":\"netem\",\"for\":3000000000,\"args\":{\"at\":\"a\"}},"
+			    "{\"do\":\"expect\",\"line\":3,\"at\":[\"a\"],\"qp\":\"RTS\"}",
+		  8000000000ULL, 10000000000ULL },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct error e = { "" };
+		json_t *input = input_of("\"qp\":{\"timeout\":13,\"retry_cnt\":2}", rows[i].steps), *plan = make(input, &e);
+		const json_t *steps = json_object_get(plan, "steps");
+		uint64_t ns = json_u64(json_array_get(steps, json_array_size(steps) - 1), "deadline_ns", 0);
+
+		ROW_ASSERT(ns >= rows[i].min_ns && ns <= rows[i].max_ns, "%s: %llu %s", rows[i].steps, (unsigned long long)ns,
+			   e.text);
+		CU_ASSERT(json_u64(plan, "budget_ns", 0) >= ns);
+		json_decref(plan);
+		json_decref(input);
+	}
+}
+
 /* Receives are as long as a message may become, also where the device says how long that is. */
 static void test_longest_message(void)
 {
@@ -482,6 +522,7 @@ static const struct test_case cases[] = {
 	{ "PSNs", test_psns },
 	{ "refused", test_refused },
 	{ "deadlines", test_deadlines },
+	{ "deadlines follow what steps set", test_deadlines_follow },
 };
 
 TEST_MAIN("plan", cases)

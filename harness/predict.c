@@ -7,13 +7,16 @@
 #include "attr.h"
 #include "json.h"
 #include "plan.h"
+#include "plan_timers.h"
 #include "units.h"
 
 struct oracle {
 	const json_t *plan, *timing;
-	json_t *active; /* faults at this point: name -> step */
-	json_t *posts;  /* what was posted under a name: name -> step */
-	json_t *steps;  /* result */
+	json_t *active;      /* faults at this point: name -> step */
+	json_t *posts;       /* what was posted under a name: name -> step */
+	json_t *timers;      /* plan_timers.h, at this point */
+	json_t *post_timers; /* and when something was posted under a name */
+	json_t *steps;       /* result */
 };
 
 static const char *str(const json_t *o, const char *key)
@@ -81,26 +84,64 @@ static json_t *attributes(enum detection d, const json_t *attr, const json_t *pe
 	return by;
 }
 
-static void add_window(const struct oracle *o, json_t *windows, const json_t *qp, const char *of, const char *status)
+/* The same may follow from several attributes. */
+static void add_once(json_t *windows, json_t *one)
 {
-	const json_t *attr = json_object_get(qp, "attr"), *peer_attr;
+	json_t *have;
+	size_t i;
+
+	json_array_foreach(windows, i, have) {
+		if (json_equal(have, one)) {
+			json_decref(one);
+			return;
+		}
+	}
+	json_array_append_new(windows, one);
+}
+
+/* Who waits for an error: what it is asked for, and what else decides. */
+struct asked {
+	const json_t *qp, *peer;
+	const char *of, *status;
+};
+
+static void add_window(const struct oracle *o, json_t *windows, const struct asked *x, const json_t *attr, const json_t *peer_attr)
+{
 	bool wire = json_bool(o->plan, "wire", false);
 	struct window spec, w;
 	enum detection d;
 	const char *fault;
 	json_t *one;
 
-	peer_attr = json_object_get(plan_qp(o->plan, str(qp, "peer")), "attr");
-	d = detection_of(o, status, qp, &fault);
+	d = detection_of(o, x->status, x->qp, &fault);
 	spec = w = plan_window(d, attr, peer_attr, wire);
 	plan_window_timing(&w, d, attr, peer_attr, o->timing);
-	one = json_pack("{s:s,s:s,s:s,s:s,s:s,s:b,s:o}", "at", str(qp, "name"), "of", of, "status", status, "detection",
+	one = json_pack("{s:s,s:s,s:s,s:s,s:s,s:b,s:o}", "at", str(x->qp, "name"), "of", x->of, "status", x->status, "detection",
 			detection_names[d], "fault", fault, "never", spec.never, "by", attributes(d, attr, peer_attr));
 	json_object_set_new(one, "low_ns", bound(w.low_ns));
 	json_object_set_new(one, "high_ns", bound(w.high_ns));
 	json_object_set_new(one, "spec_low_ns", bound(spec.low_ns));
 	json_object_set_new(one, "spec_high_ns", bound(spec.high_ns));
-	json_array_append_new(windows, one);
+	add_once(windows, one);
+}
+
+static void add_windows_with(const struct oracle *o, json_t *windows, const struct asked *x, const json_t *timers)
+{
+	for (size_t i = 0; i < plan_timers_count(timers, x->qp); i++)
+		for (size_t k = 0; k < plan_timers_count(timers, x->peer); k++)
+			add_window(o, windows, x, plan_timers_at(timers, x->qp, i), plan_timers_at(timers, x->peer, k));
+}
+
+/* A post ends in the life that it was made in, also where another one has begun since. */
+static void add_windows(const struct oracle *o, json_t *windows, const json_t *qp, const char *of, const char *status)
+{
+	struct asked x = { qp, plan_qp(o->plan, str(qp, "peer")), of, status };
+	const json_t *then = json_object_get(o->post_timers, of);
+
+	if (then)
+		add_windows_with(o, windows, &x, then);
+	if (!then || plan_timers_same_life(o->timers, qp, json_object_get(o->posts, of)))
+		add_windows_with(o, windows, &x, o->timers);
 }
 
 /* The errors that a pattern names, each once: no SUCCESS, and no flush, which has no time of its own. */
@@ -139,7 +180,7 @@ static void windows_of(const struct oracle *o, const json_t *x, json_t *windows)
 			const json_t *qp = text ? plan_qp(o->plan, text) : NULL;
 
 			if (qp)
-				add_window(o, windows, qp, of, status);
+				add_windows(o, windows, qp, of, status);
 		}
 	}
 	json_decref(statuses);
@@ -169,6 +210,10 @@ static void follow(struct oracle *o, const json_t *step)
 			json_object_del(o->active, json_string_value(name));
 	if (*str(step, "as"))
 		json_object_set(o->posts, str(step, "as"), (json_t *)step);
+	if (*str(step, "as") && !strcmp(what, "post"))
+		json_object_set_new(o->post_timers, str(step, "as"), json_copy(o->timers));
+	plan_timers_rounds(o->timers, o->plan, step);
+	plan_timers_follow(o->timers, o->plan, step);
 }
 
 static void take_step(struct oracle *o, const json_t *step)
@@ -191,9 +236,13 @@ static void take_step(struct oracle *o, const json_t *step)
 
 json_t *predict_case(const json_t *plan, const json_t *timing)
 {
-	struct oracle o = {
-		.plan = plan, .timing = timing, .active = json_object(), .posts = json_object(), .steps = json_array()
-	};
+	struct oracle o = { .plan = plan,
+			    .timing = timing,
+			    .active = json_object(),
+			    .posts = json_object(),
+			    .timers = json_object(),
+			    .post_timers = json_object(),
+			    .steps = json_array() };
 	json_t *result;
 
 	take_steps(&o, json_object_get(plan, "steps"));
@@ -203,6 +252,8 @@ json_t *predict_case(const json_t *plan, const json_t *timing)
 		json_object_set(result, "skip", json_object_get(plan, "skip"));
 	json_decref(o.active);
 	json_decref(o.posts);
+	json_decref(o.timers);
+	json_decref(o.post_timers);
 	return result;
 }
 

@@ -108,7 +108,7 @@ static char *predicted(void)
 static void test_golden(void)
 {
 	const char *how = getenv("QPDRILL_GOLDEN");
-	char *seen = predicted(), expected[8192] = "";
+	char *seen = predicted(), expected[16384] = "";
 	FILE *f;
 
 	if (how && !strcmp(how, "write")) {
