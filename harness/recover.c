@@ -8,6 +8,7 @@
 
 #include "json.h"
 #include "many.h"
+#include "plan_timers.h"
 #include "units.h"
 
 #define DRAIN_NS (2 * NSEC_PER_SEC)
@@ -125,18 +126,11 @@ int recover_drain(struct case_run *r, const struct ends *ends, struct error *e)
 
 static void set_overrides(const struct ends *ends, const json_t *step)
 {
-	const char *key;
-	json_t *value;
-
 	for (size_t i = 0; i < ends->n; i++) {
-		struct object *qp = ends->qp[i];
+		json_t *own = plan_own_attr(json_object_get(step, "qp"), ends->qp[i]->agent);
 
-		json_object_foreach(json_object_get(step, "qp"), key, value) {
-			if (!json_is_object(value) || json_object_get(value, "ref"))
-				json_object_set(qp->override_attr, key, value);
-			else if (strcmp(key, qp->agent) == 0)
-				json_object_update(qp->override_attr, value);
-		}
+		json_object_update(ends->qp[i]->override_attr, own);
+		json_decref(own);
 	}
 }
 

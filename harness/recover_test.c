@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* What recoveries ask of the agents, and when they have come to an end: against agents that this program plays itself. */
+#include "controller_rig.h"
+
+#include <fcntl.h>
+#include <time.h>
+
+#include "controller_fake.h"
+
+#define ASKED "QD_ASKED"
+
+/* ---- a device that is where it was moved to, and writes down what it was asked ---- */
+
+static void write_down(const json_t *req)
+{
+	char *text = json_dumps(req, JSON_COMPACT | JSON_SORT_KEYS), path[512];
+	FILE *out;
+
+	snprintf(path, sizeof path, "%s", getenv(ASKED) ? getenv(ASKED) : "/dev/null");
+	out = fopen(path, "a");
+	if (out && text)
+		fprintf(out, "%s\n", text);
+	if (out)
+		fclose(out);
+	free(text);
+}
+
+static json_t *state_told(const json_t *req, const char *state, const char *asked)
+{
+	static json_int_t t = 1000;
+
+	say_record(json_pack("{s:I,s:s,s:O,s:i,s:s*,s:s,s:O?,s:{s:s}}", "t", t++, "kind", "state", "obj",
+			     json_object_get(req, "name"), "life", 1, "asked", asked, "new", state, "by",
+			     json_object_get(req, "by"), "queried", "state", state));
+	return json_pack("{s:i,s:s,s:i,s:{s:s},s:{s:s}}", "rc", 0, "new", state, "life", 1, "queried", "state", state, "state",
+			 "state", state);
+}
+
+/* Mode "slow": its traffic takes 60 ms. Mode "damaged": and fails. */
+static json_t *traffic_done(const char *mode)
+{
+	bool damaged = !strcmp(mode, "damaged");
+
+	if (damaged || !strcmp(mode, "slow"))
+		nanosleep(&(struct timespec){ .tv_nsec = 60000000 }, NULL);
+	return json_pack("{s:i,s:i,s:i,s:i}", "rc", 0, "done", 0, "errors", 0, "bad_payload", damaged);
+}
+
+static json_t *device(const json_t *req)
+{
+	static char state[16] = "RESET";
+	const char *op = json_str(req, "op"), *mode = getenv(MODE);
+
+	write_down(req);
+	if (!strcmp(op, "qp_create"))
+		snprintf(state, sizeof state, "RESET");
+	if (!strcmp(op, "qp_modify")) {
+		snprintf(state, sizeof state, "%s", json_str(req, "to"));
+		return state_told(req, state, state);
+	}
+	if (!strcmp(op, "qp_query"))
+		return state_told(req, state, NULL);
+	if (!strcmp(op, "drain"))
+		return json_pack("{s:i,s:i}", "rc", 0, "in_flight", 0);
+	return strcmp(op, "traffic") || !mode ? NULL : traffic_done(mode);
+}
+
+/* ---- cases ---- */
+
+#define RECOVER(n, more)                                                                                                           \
+	",{'n':" #n                                                                                                                \
+	",'do':'recover','line':6,'pairs':['p'],'check':{'ops':['SEND'],'size':64,'depth':1,'messages':0,'tag':8192}," more "}"
+
+struct outcome {
+	json_t *records, *asked; /* asked: of both agents */
+};
+
+static struct outcome recovered(const char *mode, const char *steps)
+{
+	char path[128], text[4096];
+	struct controller *c;
+	struct error e = { "" };
+	struct outcome o = { NULL, NULL };
+
+	snprintf(path, sizeof path, "%s/asked", dir);
+	unlink(path);
+	setenv(ASKED, path, 1);
+	c = controller_of(mode, NULL);
+	snprintf(text, sizeof text, "[" CONNECT "%s]", steps);
+	CU_ASSERT_EQUAL(run_plan(c, plan_of(text, 20 * NSEC_PER_SEC), &o.records, &e), 0);
+	CU_ASSERT_EQUAL_FATAL(json_load_lines(path, &o.asked, &(bool){ false }, NULL), 0);
+	controller_done(c);
+	return o;
+}
+
+static void outcome_free(struct outcome *o)
+{
+	json_decref(o->records);
+	json_decref(o->asked);
+}
+
+/* The last request of that kind about a QP; to NULL: any. */
+static const json_t *last_asked(const json_t *asked, const char *op, const char *qp, const char *to)
+{
+	const json_t *req, *last = NULL;
+	size_t i;
+
+	json_array_foreach((json_t *)asked, i, req)
+		if (json_has(req, "op", op) && json_has(req, "name", qp) && (!to || json_has(req, "to", to)))
+			last = req;
+	return last;
+}
+
+static int64_t last_set(const json_t *asked, const char *qp, const char *to, const char *attr)
+{
+	return json_int(json_object_get(last_asked(asked, "qp_modify", qp, to), "set"), attr, -1);
+}
+
+static void an_ends_own_value_goes_before_the_common_one(void)
+{
+	static const char *const blocks[] = { "'qp':{'timeout':14,'a':{'timeout':16}}", "'qp':{'a':{'timeout':16},'timeout':14}" };
+
+	for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
+		char steps[512];
+		struct outcome o;
+
+		snprintf(steps, sizeof steps, RECOVER(2, "'path':'reset',%s"), blocks[i]);
+		o = recovered("good", steps);
+		ROW_ASSERT(!strcmp(outcome_of(o.records, 2), "done"), "%s: %s", blocks[i], outcome_of(o.records, 2));
+		ROW_ASSERT(last_set(o.asked, "p.a", "RTS", "timeout") == 16 && last_set(o.asked, "p.b", "RTS", "timeout") == 14,
+			   "%s: a %lld, b %lld", blocks[i], (long long)last_set(o.asked, "p.a", "RTS", "timeout"),
+			   (long long)last_set(o.asked, "p.b", "RTS", "timeout"));
+		outcome_free(&o);
+	}
+}
+
+static const struct test_case tests[] = {
+	{ "an end's own value goes before the common one", an_ends_own_value_goes_before_the_common_one },
+};
+
+int main(void)
+{
+	fake_special = device;
+	if (getenv(MODE))
+		return fake_agent(getenv(MODE));
+	return run_in_dir("recover", tests, sizeof tests / sizeof tests[0]);
+}
