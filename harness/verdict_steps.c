@@ -247,9 +247,10 @@ static void one_repeat(struct judge *j, size_t inst, const json_t *passes)
 		  turns - failed, turns, want.b);
 }
 
+/* From the inner ones to the outer: what an inner one has forgiven is no failure of the round that it is in. */
 void verdict_check_repeat(struct judge *j)
 {
-	for (size_t i = 0; i < j->m->insts.n; i++) {
+	for (size_t i = j->m->insts.n; i-- > 0;) {
 		const json_t *passes = json_object_get(j->m->insts.v[i].plan, "passes");
 
 		if (passes && !strcmp(judge_do(j, i), "repeat") && j->m->insts.v[i].end_rec != M_NONE)

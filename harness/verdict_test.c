@@ -194,6 +194,10 @@ static const struct row {
 	{ "repeat-all-pass", "pass", { "" } },
 	{ "repeat-enough-pass", "pass", { "" } },
 	{ "repeat-too-few-pass", "fail", { "step 4 iteration 2" } },
+	{ "repeat-inside-a-repeat", "pass", { "2 of 2 iterations passed, as >= 2 were to" } },
+	{ "repeat-inside-a-repeat-too-few-pass",
+	  "fail",
+	  { "step 5 iteration 2.1", "expected >= 2 iterations that pass, seen 1 of 2", "1 of 2 iterations passed, as 1 were to" } },
 };
 
 static bool is_told(const json_t *v, const char *text)
