@@ -457,6 +457,8 @@ json_t *handover_make(struct case_run *r, const struct object *qp);
 /* Tells `to` what its peer is, past the faults that change things on their way. keys_only: QPN, PSN and GID stay as they were told.
  */
 int handover_tell(struct case_run *r, struct object *to, bool keys_only, struct error *e);
+/* The key of one region as it is now, or that there is none: all else stays as it was told. */
+int handover_tell_key(struct case_run *r, struct object *to, const char *region, struct error *e);
 
 /* ---- datagrams (controller_datagram.c) ---- */
 

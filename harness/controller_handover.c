@@ -128,7 +128,23 @@ static bool tell_again(struct case_run *r, struct object *to, const struct objec
 	return true;
 }
 
-int handover_tell(struct case_run *r, struct object *to, bool keys_only, struct error *e)
+/* Of all there is to tell the key of one region is new; whatever else was told before stays. */
+static void keep_other_keys(const json_t *before, json_t *told, const char *region)
+{
+	json_t *keys = json_copy(json_object_get(before, "keys")), *key = json_object_get(json_object_get(told, "keys"), region);
+
+	if (!keys)
+		keys = json_object();
+	if (key)
+		json_object_set(keys, region, key);
+	else
+		json_object_del(keys, region);
+	json_object_set_new(told, "keys", keys);
+	json_object_del(told, "srqns");
+}
+
+/* region: NULL for all of them. */
+static int tell(struct case_run *r, struct object *to, bool keys_only, const char *region, struct error *e)
 {
 	struct object *peer = ctl_object_find(r, to->peer);
 	json_t *told;
@@ -143,6 +159,8 @@ int handover_tell(struct case_run *r, struct object *to, bool keys_only, struct 
 	if (!told)
 		return error_set(e, -ENOMEM, "out of memory");
 	faults_on_handover(r, to->name, told);
+	if (region)
+		keep_other_keys(to->told, told, region);
 	if (keys_only && to->told) {
 		json_object_set(to->told, "keys", json_object_get(told, "keys"));
 		if (json_object_get(told, "srqns"))
@@ -153,4 +171,14 @@ int handover_tell(struct case_run *r, struct object *to, bool keys_only, struct 
 	json_decref(to->told);
 	to->told = told;
 	return wire_connect(r, to, e);
+}
+
+int handover_tell(struct case_run *r, struct object *to, bool keys_only, struct error *e)
+{
+	return tell(r, to, keys_only, NULL, e);
+}
+
+int handover_tell_key(struct case_run *r, struct object *to, const char *region, struct error *e)
+{
+	return tell(r, to, true, region, e);
 }

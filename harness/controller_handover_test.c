@@ -8,19 +8,24 @@
 #include <string.h>
 
 #include "controller_rig.h"
+#include "controller_step.h"
 #include "json.h"
 
 struct bench {
 	struct controller c;
 	struct case_run r;
 	struct ctl_agent b;
-	struct object *to, *peer, *mr;
+	struct object *to, *peer, *mr, *pool;
 };
 
-/* p.b and its memory are there, p.b is like others. */
+/* p.b and its memory are there, p.b is like others; of its agent's there is the region `pool` to come. */
 static void set_up(struct bench *h)
 {
-	bare_run(&h->r, &h->c, plan_of("[]", 0));
+	json_t *plan = plan_of("[]", 0);
+
+	json_array_append_new(json_object_get(plan, "mrs"), json_pack("{s:s,s:s,s:s,s:i,s:[s]}", "name", "pool", "agent", "b", "pd",
+								      "b.pd", "bytes", 4096, "access", "REMOTE_WRITE"));
+	bare_run(&h->r, &h->c, plan);
 	h->b = (struct ctl_agent){ .name = "b", .c = &h->c };
 	h->b.device = json_pack("{s:s,s:i}", "gid", "::ffff:10.0.0.2", "mtu", 1024);
 	h->c.agents = &h->b;
@@ -34,6 +39,10 @@ static void set_up(struct bench *h)
 	h->peer->alike = 1;
 	h->mr->rkey = 6;
 	h->mr->ret = json_pack("{s:s}", "addr", "0x1000");
+	h->pool = ctl_object_find(&h->r, "pool");
+	h->pool->life = 1;
+	h->pool->rkey = 40;
+	h->pool->ret = json_pack("{s:s}", "addr", "0x9000");
 }
 
 static void tear_down(struct bench *h)
@@ -158,10 +167,64 @@ static void what_was_told_is_told_again_where_it_is_the_same(void)
 	}
 }
 
+/* exchange: { mr: pool }: rows say what the region is by then. */
+static void one_region_is_told_and_no_other(void)
+{
+	static const struct {
+		const char *what, *region;
+		bool gone;
+		int64_t pool, mem;
+	} rows[] = {
+		{ "one of two", "pool", false, 41, 6 },
+		{ "the other one", "p.b.mem", false, 40, 7 },
+		{ "gone", "pool", true, -1, 6 },
+		{ "one that is not this peer's", "p.a.mem", false, 40, 6 },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct bench h;
+		struct step_result res = { .outcome = OUTCOME_INVALID };
+		json_t *step = json_pack("{s:[s],s:s}", "pairs", "p", "mr", rows[i].region);
+		const json_t *keys;
+
+		set_up(&h);
+		h.pool->exists = true;
+		tell(&h);
+		h.mr->rkey = 7;
+		h.pool->rkey = 41;
+		h.pool->exists = !rows[i].gone;
+		h.peer->qpn = 99;
+		step_exchange(&h.r, step, &res);
+		json_decref(step);
+		CU_ASSERT_EQUAL(res.outcome, OUTCOME_DONE);
+		keys = json_object_get(h.to->told, "keys");
+		ROW_ASSERT(json_int(json_object_get(keys, "pool"), "rkey", -1) == rows[i].pool, "%s", rows[i].what);
+		ROW_ASSERT(json_int(key_told(&h), "rkey", -1) == rows[i].mem, "%s", rows[i].what);
+		ROW_ASSERT(json_int(h.to->told, "qpn", -1) == 18, "%s", rows[i].what);
+		tear_down(&h);
+	}
+}
+
+/* Before anything was told there is nothing to keep. */
+static void one_region_alone(void)
+{
+	struct bench h;
+	struct error e = { "" };
+
+	set_up(&h);
+	h.pool->exists = true;
+	CU_ASSERT_EQUAL(handover_tell_key(&h.r, h.to, "pool", &e), 0);
+	CU_ASSERT_PTR_NULL(key_told(&h));
+	CU_ASSERT_EQUAL(json_int(json_object_get(json_object_get(h.to->told, "keys"), "pool"), "rkey", -1), 40);
+	tear_down(&h);
+}
+
 static const struct test_case tests[] = {
 	{ "nobody is told of what is not there", nobody_is_told_of_what_is_not_there },
 	{ "keys are those of now", keys_are_those_of_now },
 	{ "what was told is told again where it is the same", what_was_told_is_told_again_where_it_is_the_same },
+	{ "one region is told and no other", one_region_is_told_and_no_other },
+	{ "one region alone", one_region_alone },
 };
 
 int main(void)

@@ -190,12 +190,13 @@ void step_remember(struct case_run *r, const json_t *step, struct step_result *r
 
 void step_exchange(struct case_run *r, const json_t *step, struct step_result *res)
 {
+	const char *region = json_str(step, "mr");
 	struct ends ends = { NULL, 0 };
 	struct error e = { "" };
 	int rc = ends_of_pairs(r, json_object_get(step, "pairs"), &ends, &e);
 
 	for (size_t i = 0; !rc && i < ends.n; i++)
-		rc = handover_tell(r, ends.qp[i], true, &e);
+		rc = region ? handover_tell_key(r, ends.qp[i], region, &e) : handover_tell(r, ends.qp[i], true, &e);
 	ends_free(&ends);
 	step_from_rc(res, rc, &e);
 }
