@@ -337,6 +337,32 @@ static void repeat_and_together_keep_their_steps_apart(void)
 	controller_done(c);
 }
 
+/* What is no message stands where it was written: what comes before it is sent first. */
+static void together_keeps_the_order_of_what_is_no_message(void)
+{
+	struct controller *c = controller_of("good", NULL);
+	struct error e = { "" };
+	char order[64] = "";
+	json_t *records;
+	const json_t *r;
+	size_t i;
+
+	CU_ASSERT_EQUAL(run_plan(c,
+				 plan_of("[{'n':1,'do':'together','line':4,'steps':["
+					 "{'n':2,'do':'poll','line':5,'cq':'ac'},{'n':3,'do':'poll','line':6,'cq':'bc'},"
+					 "{'n':4,'do':'connect','line':7,'pairs':['p']},{'n':5,'do':'poll','line':8,'cq':'ac'}]}]",
+					 20 * NSEC_PER_SEC),
+				 &records, &e),
+			0);
+	json_array_foreach(records, i, r)
+		if (json_has(r, "kind", "step"))
+			snprintf(order + strlen(order), sizeof order - strlen(order), "%d%s ", (int)json_int(r, "step", 0),
+				 json_has(r, "phase", "begin") ? "(" : ")");
+	CU_ASSERT_STRING_EQUAL(order, "1( 2( 3( 2) 3) 4( 4) 5( 5) 1) ");
+	json_decref(records);
+	controller_done(c);
+}
+
 /* What is late while a case runs is on its record, and nothing else. */
 static void late_step(void *user, const char *case_id, int step, const char *what)
 {
@@ -498,6 +524,7 @@ static const struct test_case tests[] = {
 	{ "agents that cannot start are the harness's error", agents_that_cannot_start_are_the_harness_s_error },
 	{ "a requirement that fails makes a skip", a_requirement_that_fails_makes_a_skip },
 	{ "repeat and together keep their steps apart", repeat_and_together_keep_their_steps_apart },
+	{ "together keeps the order of what is no message", together_keeps_the_order_of_what_is_no_message },
 	{ "a long window is looked at some twenty times", a_long_window_is_looked_at_some_twenty_times },
 };
 

@@ -111,40 +111,52 @@ static void member_outcome(struct member *m)
 	step_from_rc(&m->res, rc, &e);
 }
 
-void step_together(struct case_run *r, const json_t *step, struct step_result *res)
+static bool is_message(const struct member *m)
 {
-	const json_t *steps = json_object_get(step, "steps"), *s;
-	size_t n = json_array_size(steps), i;
-	struct member *m = calloc(n ? n : 1, sizeof *m);
+	return m->ops && m->ops->queue;
+}
 
-	if (!m) {
-		res->outcome = OUTCOME_ERROR;
-		return;
-	}
-	json_array_foreach(steps, i, s) {
-		m[i] = (struct member){ .step = s, .ops = step_find(json_str(s, "do")) };
-		if (!m[i].ops || !m[i].ops->queue)
-			continue;
-		set_step(r, s);
-		step_record(r, s, NULL);
-		if (m[i].ops->queue(r, s, &m[i].list, &m[i].res.text))
+static void send_members(struct case_run *r, const json_t *step, struct member *m, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		set_step(r, m[i].step);
+		step_record(r, m[i].step, NULL);
+		if (m[i].ops->queue(r, m[i].step, &m[i].list, &m[i].res.text))
 			m[i].res.outcome = OUTCOME_ERROR;
 	}
 	set_step(r, step);
 	/* What else happens there is not put off. */
 	case_later(r, false);
 	send_together(r, m, n, CTL_REQUEST_NS);
-	for (i = 0; i < n; i++) {
-		if (!m[i].ops || !m[i].ops->queue) {
-			step_run(r, m[i].step);
-			continue;
-		}
+	for (size_t i = 0; i < n; i++) {
 		member_outcome(&m[i]);
 		set_step(r, m[i].step);
 		if (m[i].ops->finish)
 			m[i].ops->finish(r, m[i].step, &m[i].list);
 		step_record(r, m[i].step, &m[i].res);
 		ops_free(&m[i].list);
+	}
+}
+
+void step_together(struct case_run *r, const json_t *step, struct step_result *res)
+{
+	const json_t *steps = json_object_get(step, "steps"), *s;
+	size_t n = json_array_size(steps), i, end;
+	struct member *m = calloc(n ? n : 1, sizeof *m);
+
+	if (!m) {
+		res->outcome = OUTCOME_ERROR;
+		return;
+	}
+	json_array_foreach(steps, i, s)
+		m[i] = (struct member){ .step = s, .ops = step_find(json_str(s, "do")) };
+	for (i = 0; i < n; i = end) {
+		for (end = i; end < n && is_message(&m[end]); end++) {
+		}
+		if (end > i)
+			send_members(r, step, m + i, end - i);
+		else
+			step_run(r, m[end++].step);
 	}
 	free(m);
 	res->outcome = OUTCOME_DONE;
