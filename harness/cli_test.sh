@@ -16,6 +16,10 @@ good=scenarios/receive/rnr-retry-exceeded.yaml
 swept=scenarios/wire/every-packet-twice.yaml
 compared=reports/testdata/compare
 cp -r $compared/new "$work/damaged" && echo '{"case":' >"$work/damaged/cases/3/verdict.json"
+for verdict in skip pass; do
+	mkdir -p "$work/all-$verdict/x" && echo '{"paths":["x"],"cases":[{"case":"x","dir":"x"}]}' >"$work/all-$verdict/run.json"
+	echo '{"case":"x","verdict":"'$verdict'"}' >"$work/all-$verdict/x/verdict.json"
+done
 q() { "$build/qpdrill" "$@"; }
 
 # status | what standard error must hold (a fixed string; - for nothing at all) | the arguments and redirections
@@ -62,6 +66,8 @@ rows="
 3|no *.yaml below|run $work/empty
 3|no *.yaml below $work/empty|run $good $work/empty
 3|--select matches none|run $good --select nothing
+77|was skipped: there is nothing|run --rerun-failed $work/all-skip
+0|passed: there is nothing|run --rerun-failed $work/all-pass
 2|'nope' is no attribute|run $good --set qp.nope=1
 2|allowed are 0 to 31|run $good --set qp.timeout=99
 2|wanted is qp.|run $good --set qp

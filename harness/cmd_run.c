@@ -376,9 +376,14 @@ static char *repeat_options(const struct input *in, const char *launch)
 	return text;
 }
 
-static int nothing_failed(const char *run)
+/* Skipped is what was skipped: as for a run, that is no pass. */
+static int nothing_failed(const char *run, const struct run_failed *f)
 {
-	log_info("every case of %s passed: there is nothing to run again", run);
+	if (f->skipped == f->all) {
+		log_info("every case of %s was skipped: there is nothing to run again", run);
+		return EXIT_SKIPPED;
+	}
+	log_info("every case of %s passed%s: there is nothing to run again", run, f->skipped ? " or was skipped" : "");
 	return 0;
 }
 
@@ -418,7 +423,7 @@ int cmd_run(int argc, char **argv)
 	in.o.program = program_invocation_name;
 	in.o.repeat_options = in.repeat;
 	if (in.failed_run && !in.failed.n)
-		status = nothing_failed(in.failed_run);
+		status = nothing_failed(in.failed_run, &in.failed);
 	else
 		status = run_main(&in.o, stdout);
 	if (fflush(stdout) == EOF || ferror(stdout)) {

@@ -70,6 +70,7 @@ static const char *text_or(const json_t *obj, const char *key, const char *other
 /* A case has its verdict: count it, write its line, show it. */
 static void settle(struct run *r, struct run_case *c, const json_t *verdict, const struct executor_end *end)
 {
+	static const char *const kept[] = { "phase_times", "unrun" };
 	struct error e = { "" };
 	uint64_t ns = json_u64(verdict, "duration_ns", 0);
 	json_t *failed = run_require(r->o, c->plan, verdict);
@@ -90,8 +91,9 @@ static void settle(struct run *r, struct run_case *c, const json_t *verdict, con
 	json_decref(failed);
 	if (!c->result)
 		return;
-	if (json_object_get(verdict, "phase_times"))
-		json_object_set(c->result, "phase_times", json_object_get(verdict, "phase_times"));
+	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+		if (json_object_get(verdict, kept[i]))
+			json_object_set(c->result, kept[i], json_object_get(verdict, kept[i]));
 	if (c->again)
 		json_object_set_new(c->result, "again", json_string(c->again));
 	if (run_folder_result(&r->folder, c->result, &e))
@@ -99,11 +101,14 @@ static void settle(struct run *r, struct run_case *c, const json_t *verdict, con
 	progress_end(&r->progress, c->result);
 }
 
-static void settle_unrun(struct run *r, struct run_case *c, enum verdict v, const char *why)
+/* unrun: the run did not come to it, so that nothing is known of it. */
+static void settle_without(struct run *r, struct run_case *c, enum verdict v, const char *why, bool unrun)
 {
 	json_t *verdict = run_verdict_unrun(c->plan, v, why);
 	struct error e = { "" };
 
+	if (unrun)
+		json_object_set_new(verdict, "unrun", json_true());
 	if (run_folder_verdict(&r->folder, c, verdict, &e))
 		note_broken(r, -EIO, &e);
 	settle(r, c, verdict, &(struct executor_end){ 0 });
@@ -117,7 +122,7 @@ static void settle_skipped_before(struct run *r, size_t end)
 		struct run_case *c = &r->cases.cases[i];
 
 		if (!c->judged && json_str(c->plan, "skip"))
-			settle_unrun(r, c, VERDICT_SKIP, json_str(c->plan, "skip"));
+			settle_without(r, c, VERDICT_SKIP, json_str(c->plan, "skip"), false);
 	}
 }
 
@@ -322,7 +327,7 @@ static void judge_ended(struct run *r, size_t index, const struct executor_end *
 		run_devices(r->folder.run, r->entries[index].dir, &r->device_looks);
 		settle_skipped_before(r, r->entry_case[index]);
 		if ((r->o->judge ? r->o->judge : run_judge)(r->entries[index].dir, r->kernel, r->o->strict, &verdict, &e)) {
-			settle_unrun(r, c, VERDICT_ERROR, e.text);
+			settle_without(r, c, VERDICT_ERROR, e.text, false);
 			note_broken(r, -EIO, &e);
 			r->stopped_early |= r->o->fail_fast;
 		} else if (is_void(r, index, end, verdict)) {
@@ -452,17 +457,18 @@ static void settle_rest(struct run *r)
 			continue;
 		/* With --keep the signal that ends a kept lab is the ordinary end. */
 		if (r->stopped_early)
-			settle_unrun(r, c, VERDICT_SKIP, "not run: an earlier case failed (--fail-fast or --keep)");
+			settle_without(r, c, VERDICT_SKIP, "not run: an earlier case failed (--fail-fast or --keep)", true);
 		else if (r->stop.now)
-			settle_unrun(r, c, VERDICT_ERROR,
-				     r->stop.too_late ? "not run to its end: the time of --deadline is up"
-						      : "not run: interrupted");
+			settle_without(r, c, VERDICT_ERROR,
+				       r->stop.too_late ? "not run to its end: the time of --deadline is up"
+							: "not run: interrupted",
+				       true);
 		else {
 			snprintf(why, sizeof(why), "not run: %s", r->broken.text[0] ? r->broken.text : "the lab ended before it");
 			/* A headline is one line. */
 			for (char *nl = strchr(why, '\n'); nl; nl = strchr(nl, '\n'))
 				*nl = ' ';
-			settle_unrun(r, c, VERDICT_ERROR, why);
+			settle_without(r, c, VERDICT_ERROR, why, true);
 		}
 	}
 }

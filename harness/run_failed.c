@@ -92,17 +92,27 @@ static char *glob_for(const json_t *cases, const json_t *entry)
 	return glob_of(id, place && !has_followers(cases, id, place) ? place : NULL, len);
 }
 
-static int add(struct run_failed *f, const json_t *cases, const json_t *entry)
+/* seen: the globs that there are, for repetitions of a case have the same. */
+static int add(struct run_failed *f, const json_t *cases, const json_t *entry, json_t *seen)
 {
 	const json_t *verdict = json_object_get(entry, "verdict");
+	char *glob;
 
 	f->all++;
 	if (is_good(verdict)) {
 		f->skipped += is_skip(verdict);
 		return 0;
 	}
-	f->globs[f->n] = glob_for(cases, entry);
-	return f->globs[f->n++] ? 0 : -ENOMEM;
+	glob = glob_for(cases, entry);
+	if (!glob)
+		return -ENOMEM;
+	if (json_object_get(seen, glob)) {
+		free(glob);
+		return 0;
+	}
+	json_object_set_new(seen, glob, json_true());
+	f->globs[f->n++] = glob;
+	return 0;
 }
 
 int run_failed_load(const char *run_dir, struct run_failed *ret, struct error *e)
@@ -110,22 +120,26 @@ int run_failed_load(const char *run_dir, struct run_failed *ret, struct error *e
 	struct run_failed f = { 0 };
 	struct report_run report;
 	const json_t *entry;
+	json_t *seen = json_object();
 	size_t i;
 	int rc = report_load(run_dir, &report, e);
 
-	if (rc)
+	if (rc) {
+		json_decref(seen);
 		return rc;
+	}
 	f.run = json_incref(report.run);
 	f.globs = calloc(json_array_size(report.cases) + 1, sizeof(*f.globs));
 	if (!f.globs)
 		rc = -ENOMEM;
 	json_array_foreach(report.cases, i, entry)
 		if (!rc)
-			rc = add(&f, report.cases, entry);
+			rc = add(&f, report.cases, entry, seen);
 	if (rc)
 		error_set(e, rc, "out of memory");
 	else if (!f.all)
 		rc = error_set(e, -EINVAL, "%s/run.json lists no cases", run_dir);
+	json_decref(seen);
 	report_release(&report);
 	if (rc)
 		run_failed_release(&f);
