@@ -20,6 +20,13 @@ for verdict in skip pass; do
 	mkdir -p "$work/all-$verdict/x" && echo '{"paths":["x"],"cases":[{"case":"x","dir":"x"}]}' >"$work/all-$verdict/run.json"
 	echo '{"case":"x","verdict":"'$verdict'"}' >"$work/all-$verdict/x/verdict.json"
 done
+mkdir "$work/strict" && cp -r harness/testdata/verdict/psn-false-success-in-profile "$work/strict/ran" && cp -r "$work/all-skip/x" "$work/strict/skipped"
+echo '{}' >"$work/strict/skipped/plan.json"
+echo '{"case":"x","verdict":"fail","headline":"--require xrc: needs xrc"}' >"$work/strict/skipped/verdict.json"
+cp -r "$work/strict" "$work/lenient"
+cp -r "$work/strict/ran" "$work/strict/unrun" && echo '{"case":"x","verdict":"skip","unrun":true}' >"$work/strict/unrun/verdict.json"
+echo '{"strict":true,"cases":[{"case":"x","dir":"ran"},{"case":"y","dir":"unrun"}]}' >"$work/strict/run.json"
+echo '{"strict":false,"cases":[{"case":"x","dir":"ran"}]}' >"$work/lenient/run.json"
 q() { "$build/qpdrill" "$@"; }
 
 # status | what standard error must hold (a fixed string; - for nothing at all) | the arguments and redirections
@@ -41,6 +48,13 @@ rows="
 2|No such file|report $work/absent
 2|no run folder|report $work/empty
 2|neither a case folder nor a run folder|judge $work/empty
+1|-|judge $work/strict
+1|-|judge $work/strict/ran
+1|-|judge $work/strict/skipped
+77|-|judge $work/strict/unrun
+0|-|judge $work/lenient
+1|-|judge $work/lenient --strict
+1|-|judge $work/lenient/skipped
 0|-|doctor --json
 2|Too many arguments|doctor now
 1|-|compare $compared/old $compared/new

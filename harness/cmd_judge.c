@@ -20,7 +20,7 @@ struct judge_args {
 };
 
 static const struct argp_option options[] = {
-	{ "strict", 's', NULL, 0, "deviations are failures", 0 },
+	{ "strict", 's', NULL, 0, "deviations are failures (as they are anyway where the run had --strict)", 0 },
 	{ "json", 'j', NULL, 0, "print the verdicts as JSON", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
@@ -54,7 +54,7 @@ static const struct argp argp = {
 	.parser = parse,
 	.args_doc = "DIR",
 	.doc = "Judges again what a run has recorded: a case folder, or all cases of a run folder. Writes verdict.json beside the "
-	       "observations. Needs no RDMA.",
+	       "observations; what the run did not come to, or skipped, stays as it is. Needs no RDMA.",
 };
 
 /* The kernel that ran: of the run, else what the controller's hello says. */
@@ -89,18 +89,79 @@ static enum verdict verdict_named(const json_t *verdict)
 	return VERDICT_ERROR;
 }
 
+/* What the run itself said of a case of which it recorded nothing, or to which it did not come: no record says it better. NULL: no
+ * such case. New reference. */
+static json_t *told_by_run(const char *dir)
+{
+	char path[4096];
+	struct error ignored;
+	json_t *verdict = NULL;
+
+	snprintf(path, sizeof(path), "%s/verdict.json", dir);
+	if (json_load(path, &verdict, &ignored))
+		return NULL;
+	snprintf(path, sizeof(path), "%s/observations.jsonl", dir);
+	if (json_str(verdict, "verdict") && (json_bool(verdict, "unrun", false) || access(path, F_OK) < 0))
+		return verdict;
+	json_decref(verdict);
+	return NULL;
+}
+
+/* As --require of the run had it. */
+static int require_again(const json_t *run, const char *dir, const json_t *plan, json_t **verdict, struct error *e)
+{
+	const json_t *list = json_object_get(run, "require"), *item;
+	const char **names = calloc(json_array_size(list) + 1, sizeof(*names));
+	struct run_options o = { .require = names };
+	char path[4096];
+	json_t *failed;
+	size_t i;
+	int rc = 0;
+
+	if (!names)
+		return error_set(e, -ENOMEM, "out of memory");
+	json_array_foreach(list, i, item)
+		if (json_is_string(item))
+			names[o.n_require++] = json_string_value(item);
+	failed = run_require(&o, plan, *verdict);
+	free(names);
+	if (failed) {
+		json_decref(*verdict);
+		*verdict = failed;
+		snprintf(path, sizeof(path), "%s/verdict.json", dir);
+		rc = json_save(path, failed, e);
+	}
+	return rc;
+}
+
+static int judge_recorded(const struct judge_args *a, const json_t *run, const char *dir, const json_t *plan, json_t **ret_verdict,
+			  struct error *e)
+{
+	char *kernel = kernel_of(run, dir);
+	int rc = run_judge(dir, kernel, a->strict || json_bool(run, "strict", false), ret_verdict, e);
+
+	free(kernel);
+	if (rc)
+		return rc;
+	rc = require_again(run, dir, plan, ret_verdict, e);
+	if (rc)
+		json_decref(*ret_verdict);
+	return rc;
+}
+
 static int judge_case(const struct judge_args *a, const json_t *run, const char *dir, json_t **ret_plan, json_t **ret_verdict)
 {
 	struct error e = { "" };
-	char path[4096], *kernel = kernel_of(run, dir);
-	int rc = run_judge(dir, kernel, a->strict, ret_verdict, &e);
+	char path[4096];
+	int rc;
 
-	free(kernel);
+	snprintf(path, sizeof(path), "%s/plan.json", dir);
+	rc = json_load(path, ret_plan, &e);
 	if (!rc) {
-		snprintf(path, sizeof(path), "%s/plan.json", dir);
-		rc = json_load(path, ret_plan, &e);
+		*ret_verdict = told_by_run(dir);
+		rc = *ret_verdict ? 0 : judge_recorded(a, run, dir, *ret_plan, ret_verdict, &e);
 		if (rc)
-			json_decref(*ret_verdict);
+			json_decref(*ret_plan);
 	}
 	if (rc)
 		log_error("%s: %s", dir, e.text);

@@ -81,11 +81,13 @@ static json_t *narrowed(const struct run_options *o)
 
 int run_describe(const struct run_options *o, const struct run_cases *list, struct run_folder *f, struct error *e)
 {
-	json_t *set = json_array(), *paths = paths_of(o, f);
+	json_t *set = json_array(), *require = json_array(), *paths = paths_of(o, f);
 	char host[65] = "";
 
 	for (const char *const *s = o->set; s && *s; s++)
 		json_array_append_new(set, json_string(*s));
+	for (size_t i = 0; i < o->n_require; i++)
+		json_array_append_new(require, json_string(o->require[i]));
 	json_object_set(f->run, "command", (json_t *)o->command);
 	json_object_set_new(f->run, "repeat", repeat_command(o, paths));
 	json_object_set_new(f->run, "narrowed", narrowed(o));
@@ -93,6 +95,8 @@ int run_describe(const struct run_options *o, const struct run_cases *list, stru
 	json_object_set_new(f->run, "seed", json_hex(o->seed));
 	json_object_set_new(f->run, "set", set);
 	json_object_set_new(f->run, "strict", json_boolean(o->strict));
+	json_object_set_new(f->run, "require", require);
+	json_object_set_new(f->run, "profile", json_string(o->provider));
 	json_object_set_new(f->run, "build", json_string(QD_BUILD));
 	if (!gethostname(host, sizeof(host) - 1))
 		json_object_set_new(f->run, "host", json_string(host));
