@@ -16,7 +16,7 @@ good=scenarios/receive/rnr-retry-exceeded.yaml
 swept=scenarios/wire/every-packet-twice.yaml
 compared=reports/testdata/compare
 cp -r $compared/new "$work/damaged" && echo '{"case":' >"$work/damaged/cases/3/verdict.json"
-for verdict in skip pass; do
+for verdict in skip pass fail; do
 	mkdir -p "$work/all-$verdict/x" && echo '{"paths":["x"],"cases":[{"case":"x","dir":"x"}]}' >"$work/all-$verdict/run.json"
 	echo '{"case":"x","verdict":"'$verdict'"}' >"$work/all-$verdict/x/verdict.json"
 done
@@ -27,6 +27,7 @@ cp -r "$work/strict" "$work/lenient"
 cp -r "$work/strict/ran" "$work/strict/unrun" && echo '{"case":"x","verdict":"skip","unrun":true}' >"$work/strict/unrun/verdict.json"
 echo '{"strict":true,"cases":[{"case":"x","dir":"ran"},{"case":"y","dir":"unrun"}]}' >"$work/strict/run.json"
 echo '{"strict":false,"cases":[{"case":"x","dir":"ran"}]}' >"$work/lenient/run.json"
+echo '{"paths":["'$good'"],"strict":true,"require":["wire"],"profile":"rxee","cases":[{"case":"receive/rnr-retry-exceeded","dir":"x"}]}' >"$work/all-fail/run.json"
 q() { "$build/qpdrill" "$@"; }
 
 # status | what standard error must hold (a fixed string; - for nothing at all) | the arguments and redirections
@@ -82,6 +83,7 @@ rows="
 3|--select matches none|run $good --select nothing
 77|was skipped: there is nothing|run --rerun-failed $work/all-skip
 0|passed: there is nothing|run --rerun-failed $work/all-pass
+2|there is no profile 'rxee'|run --rerun-failed $work/all-fail
 2|'nope' is no attribute|run $good --set qp.nope=1
 2|allowed are 0 to 31|run $good --set qp.timeout=99
 2|wanted is qp.|run $good --set qp
@@ -141,6 +143,14 @@ while IFS='|' read -r status wanted args; do
 	fi
 	sed 's/^/# /' "$work/err" >&2
 done <<<"$rows"
+
+# A second run is judged as the first was.
+q run --rerun-failed "$work/all-fail" --provider none --lab guest --out "$work/runs" --kernel '' >"$work/out" 2>&1
+if grep -q '"strict": true' "$work/runs/latest/run.json" && grep -q -- '--provider none --require wire --strict"' "$work/runs/latest/run.json"; then
+	echo 'ok --rerun-failed is as strict as the run was'
+else
+	echo 'not ok --rerun-failed is as strict as the run was'
+fi
 
 # The next file that the program opens must not become its standard output.
 q check scenarios >&- 2>"$work/err"

@@ -72,7 +72,9 @@ static const struct argp_option options[] = {
 	  2 },
 	{ "shard", KEY_SHARD, "K/N", 0, "only part K of N; which cases that are follows from their ids alone", 2 },
 	{ "rerun-failed", KEY_RERUN_FAILED, "RUN", 0,
-	  "what did not pass in the run folder RUN, with its paths, seed and --set unless others are given", 2 },
+	  "what has no good result in the run folder RUN, with its paths, seed, --set, --provider and --require unless others are "
+	  "given, and with --strict if it had that; where it runs is not taken over",
+	  2 },
 	{ "deadline", KEY_DEADLINE, "TIME", 0, "end the run after so long (10min); what has not run is reported as an error", 2 },
 	{ "set", KEY_SET, "K=V", 0, "override an attribute: qp.timeout=18, qp.a.retry_cnt=3, link.mtu=4200; may be repeated", 2 },
 	{ "seed", KEY_SEED, "N", 0, "choose PSNs and payload (default: a new one each run)", 2 },
@@ -109,7 +111,7 @@ struct input {
 	wordexp_t launch;
 	json_t *command;
 	char *repeat, *rdma_core;
-	bool seed_given, launch_given, until_fail;
+	bool seed_given, launch_given, provider_given, until_fail;
 	const char *failed_run;
 	struct run_failed failed;
 };
@@ -183,6 +185,22 @@ static uint64_t run_time(struct argp_state *state, const char *option, const cha
 	return ns;
 }
 
+/* A second run that is milder than the first would turn its failures into passes. */
+static void take_judging(struct input *in, const json_t *earlier)
+{
+	struct run_options *o = &in->o;
+	const json_t *value;
+	size_t i;
+
+	o->strict |= json_bool(earlier, "strict", false);
+	if (!in->provider_given && json_str(earlier, "profile"))
+		o->provider = json_str(earlier, "profile");
+	if (!o->n_require)
+		json_array_foreach(json_object_get(earlier, "require"), i, value)
+			if (json_is_string(value))
+				in->require = append(in->require, o->n_require++, json_string_value(value));
+}
+
 /* What is not given is as in that run. */
 static void take_earlier(struct argp_state *state, struct input *in)
 {
@@ -208,6 +226,7 @@ static void take_earlier(struct argp_state *state, struct input *in)
 	if (!in->seed_given)
 		o->seed = json_u64(earlier, "seed", 1);
 	in->seed_given = true;
+	take_judging(in, earlier);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -293,6 +312,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!*arg || strchr(arg, '/'))
 			argp_error(state, "--provider: '%s' is no name of a profile", arg);
 		o->provider = arg;
+		in->provider_given = true;
 		break;
 	case KEY_OUT:
 		if (!*arg)

@@ -95,7 +95,9 @@ int run_describe(const struct run_options *o, const struct run_cases *list, stru
 	json_object_set_new(f->run, "seed", json_hex(o->seed));
 	json_object_set_new(f->run, "set", set);
 	json_object_set_new(f->run, "strict", json_boolean(o->strict));
-	json_object_set_new(f->run, "require", require);
+	if (o->n_require)
+		json_object_set(f->run, "require", require);
+	json_decref(require);
 	json_object_set_new(f->run, "profile", json_string(o->provider));
 	json_object_set_new(f->run, "build", json_string(QD_BUILD));
 	if (!gethostname(host, sizeof(host) - 1))
