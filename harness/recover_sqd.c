@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "plan_timers.h"
 #include "units.h"
 
 #define DRAIN_NS (5 * NSEC_PER_SEC)
@@ -64,16 +65,38 @@ static int wait_drained(struct case_run *r, const struct ends *ends, struct erro
 	}
 }
 
+/* What this step sets at an end, by number where the file has it from a device. What a recovery before it has set is of a life, or
+ * of a creation, that a drained queue takes nothing of. */
+static json_t *set_of(struct case_run *r, const struct object *qp, const json_t *step)
+{
+	json_t *own = plan_own_attr(json_object_get(step, "qp"), qp->agent), *set = json_object(), *value;
+	const char *key;
+	int64_t n;
+
+	json_object_foreach(own, key, value) {
+		if (!json_str(value, "ref"))
+			json_object_set(set, key, value);
+		else if (value_resolve(r, value, 0, &n, NULL) == 0)
+			json_object_set_new(set, key, json_integer(n));
+	}
+	json_decref(own);
+	return set;
+}
+
 /* What the file wants changed; of an address vector all of it has to be given. */
 static int change(struct case_run *r, const struct ends *ends, const json_t *step, struct error *e)
 {
 	struct ops ops = { .head = NULL };
 	int rc;
 
-	for (size_t i = 0; json_object_get(step, "qp") && i < ends->n; i++)
-		if (json_object_size(ends->qp[i]->override_attr))
-			add_move(&ops, ends->qp[i], "SQD", json_deep_copy(ends->qp[i]->override_attr),
-				 link_attrs(r, ends->qp[i], "RTR"));
+	for (size_t i = 0; i < ends->n; i++) {
+		json_t *set = set_of(r, ends->qp[i], step);
+
+		if (json_object_size(set))
+			add_move(&ops, ends->qp[i], "SQD", set, link_attrs(r, ends->qp[i], "RTR"));
+		else
+			json_decref(set);
+	}
 	rc = ops_run(r, &ops, 0, e);
 	ops_free(&ops);
 	return rc;

@@ -134,8 +134,29 @@ static void an_ends_own_value_goes_before_the_common_one(void)
 	}
 }
 
+/* What one recovery has set holds in the lives after it; a drained queue is told only what this step sets. */
+static void what_was_set_holds_and_is_not_said_again(void)
+{
+	struct outcome o =
+		recovered("good", RECOVER(2, "'path':'recreate','qp':{'path_mtu':512,'max_recv_wr':32,'retry_cnt':5}")
+					  RECOVER(3, "'path':'sqd','qp':{'a':{'min_rnr_timer':14}}") RECOVER(4, "'path':'reset'"));
+	const json_t *set;
+
+	for (int i = 2; i <= 4; i++)
+		ROW_ASSERT(!strcmp(outcome_of(o.records, i), "done"), "step %d: %s", i, outcome_of(o.records, i));
+	set = json_object_get(last_asked(o.asked, "qp_modify", "p.a", "SQD"), "set");
+	CU_ASSERT(json_object_size(set) == 1 && json_int(set, "min_rnr_timer", 0) == 14);
+	CU_ASSERT_EQUAL(last_set(o.asked, "p.b", "SQD", "min_rnr_timer"), -1);
+	CU_ASSERT_EQUAL(last_set(o.asked, "p.b", "SQD", "en_sqd_async_notify"), 1);
+	CU_ASSERT_EQUAL(last_set(o.asked, "p.a", "RTR", "min_rnr_timer"), 14);
+	CU_ASSERT_EQUAL(last_set(o.asked, "p.a", "RTR", "path_mtu"), 512);
+	CU_ASSERT_EQUAL(last_set(o.asked, "p.b", "RTS", "retry_cnt"), 5);
+	outcome_free(&o);
+}
+
 static const struct test_case tests[] = {
 	{ "an end's own value goes before the common one", an_ends_own_value_goes_before_the_common_one },
+	{ "what was set holds, and is not said again", what_was_set_holds_and_is_not_said_again },
 };
 
 int main(void)
