@@ -177,10 +177,12 @@ static int attempt_once(struct case_run *r, const json_t *step, const struct rec
 	return rc;
 }
 
-static bool all_rts(const struct ends *ends)
+/* What an agent that answers nobody was seen in last says nothing. */
+static bool all_rts(struct case_run *r, const struct ends *ends)
 {
 	for (size_t i = 0; i < ends->n; i++)
-		if (!ends->qp[i]->exists || !ends->qp[i]->state || strcmp(ends->qp[i]->state, "RTS") != 0)
+		if (agent_unreachable(agent_find(r, ends->qp[i]->agent)) || !ends->qp[i]->exists || !ends->qp[i]->state ||
+		    strcmp(ends->qp[i]->state, "RTS") != 0)
 			return false;
 	return true;
 }
@@ -242,7 +244,7 @@ void step_recover(struct case_run *r, const json_t *step, struct step_result *re
 		goto conclude;
 	if (json_bool(step, "if_needed", false)) {
 		query_states(r, &pair_ends, "recover");
-		if (all_rts(&pair_ends)) {
+		if (all_rts(r, &pair_ends)) {
 			res->outcome = OUTCOME_DONE;
 			error_set(&res->text, 0, "not needed: all ends are in RTS");
 			goto free_ends;

@@ -154,9 +154,35 @@ static void what_was_set_holds_and_is_not_said_again(void)
 	outcome_free(&o);
 }
 
+static void who_is_unreachable_needs_a_recovery(void)
+{
+	static const struct {
+		const char *fault, *text;
+	} rows[] = {
+		{ "", "not needed" },
+		{ ",{'n':2,'do':'fault','line':5,'fault':'agent_frozen','as':'f','args':{'agent':'b'},'blast':'pair'}", NULL },
+		{ ",{'n':2,'do':'fault','line':5,'fault':'agent_killed','as':'f','args':{'agent':'b'},'blast':'pair'}", NULL },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		char steps[1024];
+		struct outcome o;
+		const json_t *skipped;
+
+		snprintf(steps, sizeof steps, "%s" RECOVER(3, "'path':'restart','if_needed':true"), rows[i].fault);
+		o = recovered("good", steps);
+		skipped = find_kind(o.records, "step", "not needed");
+		ROW_ASSERT(!strcmp(outcome_of(o.records, 3), "done"), "%s: %s", rows[i].fault, outcome_of(o.records, 3));
+		ROW_ASSERT(!skipped == !rows[i].text && !find_kind(o.records, "recover", "verified") == !!rows[i].text, "%s: %s",
+			   rows[i].fault, skipped ? "not needed" : "recovered");
+		outcome_free(&o);
+	}
+}
+
 static const struct test_case tests[] = {
 	{ "an end's own value goes before the common one", an_ends_own_value_goes_before_the_common_one },
 	{ "what was set holds, and is not said again", what_was_set_holds_and_is_not_said_again },
+	{ "who is unreachable needs a recovery", who_is_unreachable_needs_a_recovery },
 };
 
 int main(void)
