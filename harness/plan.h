@@ -12,9 +12,13 @@
 
 #include "error.h"
 #include "scenario.h"
+#include "units.h"
 
 /* The pair that looks on, and what its agents' names begin with: no file has such names. */
 #define PLAN_BYSTANDER "bystander"
+
+/* How long the traffic that verifies a recovery may take. */
+#define PLAN_CHECK_NS (15 * NSEC_PER_SEC)
 
 struct plan_options {
 	uint64_t seed;

@@ -133,7 +133,8 @@ static uint64_t traffic_time(struct planner *p, const json_t *step)
 static uint64_t recover_time(struct planner *p, const json_t *step)
 {
 	uint64_t ends = 2 * json_array_size(json_object_get(step, "pairs"));
-	uint64_t attempt = SLACK_NS + for_pairs(step) + timers(p, NULL) + message_time(json_object_get(step, "check"), ends);
+	uint64_t check = message_time(json_object_get(step, "check"), ends);
+	uint64_t attempt = SLACK_NS + for_pairs(step) + timers(p, NULL) + max_u64(check, PLAN_CHECK_NS);
 	const char *path = json_str(step, "path");
 
 	if (path && (!strcmp(path, "restart") || !strcmp(path, "reopen")))

@@ -440,7 +440,7 @@ static void test_deadlines_follow(void)
 #define ENDED "{\"do\":\"expect\",\"line\":4,\"of\":\"w\"}"
 		{ CONNECTED UNHEARD "," ENDED, 5000000000ULL, 7000000000ULL },
 		{ CONNECTED "{\"do\":\"recover\",\"line\":2," LONG "}," UNHEARD "," ENDED, 34000000000ULL, 45000000000ULL },
-		{ CONNECTED "{\"do\":\"recover\",\"line\":2," LONG "}", 45000000000ULL, 60000000000ULL },
+		{ CONNECTED "{\"do\":\"recover\",\"line\":2," LONG "}", 60000000000ULL, 70000000000ULL },
 		{ CONNECTED UNHEARD ",{\"do\":\"recover\",\"line\":2,\"path\":\"reset\",\"qp\":{\"timeout\":1}}," ENDED,
 		  5300000000ULL, 7000000000ULL },
 		{ CONNECTED "{\"do\":\"modify\",\"line\":2,\"at\":[\"a\"],\"set\":{\"timeout\":20}}," UNHEARD "," ENDED,

@@ -12,7 +12,6 @@
 #include "units.h"
 
 #define DRAIN_NS (2 * NSEC_PER_SEC)
-#define CHECK_NS (15 * NSEC_PER_SEC)
 
 const struct recover_path recover_table[] = {
 	{ "reset", "drain, ERR, RESET, then connect both ends anew with new PSNs and keys", recover_reset, true },
@@ -134,45 +133,73 @@ static void set_overrides(const struct ends *ends, const json_t *step)
 	}
 }
 
-static int check_traffic(struct case_run *r, const struct ends *ends, const json_t *step, unsigned attempt, uint64_t end_ns,
-			 struct error *e)
+/* One run of a step. */
+struct course {
+	const struct recover_path *path;
+	struct ends ends, pair_ends; /* who acts; between whom traffic is to pass */
+	uint64_t begin_ns, end_ns;
+	bool late; /* it was not over by then */
+};
+
+static int check_traffic(struct case_run *r, const struct course *c, const json_t *step, unsigned attempt, struct error *e)
 {
 	const json_t *check = json_object_get(step, "check");
 	json_t *ops = json_is_array(json_object_get(check, "ops")) ? json_incref(json_object_get(check, "ops"))
 								   : json_pack("[s,s,s]", "SEND", "WRITE", "READ");
 	struct traffic_spec spec = { .ops = ops, .tag = (uint32_t)json_int(check, "tag", 0), .by = "recover" };
-	uint64_t now = now_ns(), ns = end_ns > now && end_ns - now < CHECK_NS ? end_ns - now : CHECK_NS;
+	uint64_t now = now_ns(), left = c->end_ns > now ? c->end_ns - now : 0;
 	char as[CTL_NAME_MAX];
-	int rc;
+	int rc = left ? 0 : error_set(e, -ETIMEDOUT, "no time is left for traffic");
 
 	snprintf(as, sizeof as, "recover-%d.%u%s%.30s", (int)json_int(step, "n", 0), attempt, r->iter[0] ? "." : "", r->iter);
 	spec.as = as;
-	rc = value_resolve(r, json_object_get(check, "size"), 1024, &spec.size, e);
+	if (!rc)
+		rc = value_resolve(r, json_object_get(check, "size"), 1024, &spec.size, e);
 	if (!rc)
 		rc = value_resolve(r, json_object_get(check, "depth"), 8, &spec.depth, e);
 	if (!rc)
 		rc = value_resolve(r, json_object_get(check, "messages"), 24, &spec.messages, e);
 	if (!rc)
-		rc = ctl_traffic_run(r, ends, &spec, ns, e);
+		rc = ctl_traffic_run(r, &c->pair_ends, &spec, left < PLAN_CHECK_NS ? left : PLAN_CHECK_NS, e);
 	json_decref(ops);
 	return rc;
 }
 
-static int attempt_once(struct case_run *r, const json_t *step, const struct recover_path *path, const struct ends *ends,
-			const struct ends *pair_ends, unsigned attempt, uint64_t end_ns, struct error *e)
+static bool is_to_fail(const json_t *step)
+{
+	return json_has(step, "result", "fails");
+}
+
+/* That it recovered too late is no recovery; where none is wanted it is one. */
+static int in_time(struct course *c, const json_t *step, int rc, struct error *e)
+{
+	uint64_t now = now_ns();
+	char took[32], had[32];
+
+	if (now < c->end_ns || (!rc && is_to_fail(step)))
+		return rc;
+	c->late = true;
+	units_format_ns(now - c->begin_ns, took, sizeof took);
+	units_format_ns(c->end_ns - c->begin_ns, had, sizeof had);
+	if (!rc)
+		return error_set(e, -ETIMEDOUT, "it recovered, but that took %s, and it had %s", took, had);
+	return error_prefix(e, rc, "no recovery after %s, and it had %s", took, had);
+}
+
+static int attempt_once(struct case_run *r, const json_t *step, struct course *c, unsigned attempt, struct error *e)
 {
 	int rc;
 
-	case_later(r, path->moves && many_may(r, ends));
+	case_later(r, c->path->moves && many_may(r, &c->ends));
 	recover_phase(r, step, "begin", attempt, NULL);
 	r->attempt = attempt;
-	rc = path->run(r, ends, step, e);
+	rc = c->path->run(r, &c->ends, step, e);
 	if (!rc)
 		recover_phase(r, step, "rts", attempt, NULL);
 	case_later(r, false);
-	if (!rc) {
-		rc = check_traffic(r, pair_ends, step, attempt, end_ns, e);
-	}
+	if (!rc)
+		rc = check_traffic(r, c, step, attempt, e);
+	rc = in_time(c, step, rc, e);
 	recover_phase(r, step, rc ? "failed" : "verified", attempt, rc ? e->text : NULL);
 	return rc;
 }
@@ -187,74 +214,79 @@ static bool all_rts(struct case_run *r, const struct ends *ends)
 	return true;
 }
 
-static int attempts(struct case_run *r, const json_t *step, const struct recover_path *path, const struct ends *ends,
-		    const struct ends *pair_ends, struct error *e)
+static int attempts(struct case_run *r, const json_t *step, struct course *c, struct error *e)
 {
 	int64_t n = 1;
-	uint64_t backoff = json_u64(step, "backoff", 0), end = step_deadline(r, step, now_ns(), 60 * NSEC_PER_SEC);
+	uint64_t backoff = json_u64(step, "backoff", 0);
 	int rc = value_resolve(r, json_object_get(step, "attempts"), 1, &n, e);
 
 	for (int64_t i = 1; !rc && i <= n; i++) {
-		rc = attempt_once(r, step, path, ends, pair_ends, (unsigned)i, end, e);
-		if (rc == 0 || i == n || now_ns() >= end)
+		rc = attempt_once(r, step, c, (unsigned)i, e);
+		if (rc == 0 || i == n || c->late)
 			return rc;
-		rc = 0;
 		if (backoff)
-			case_wait(r, NULL, NULL, now_ns() + backoff);
+			case_wait(r, NULL, NULL, now_ns() + backoff < c->end_ns ? now_ns() + backoff : c->end_ns);
+		rc = now_ns() < c->end_ns ? 0 : in_time(c, step, rc, e);
 	}
 	return rc;
 }
 
-static void conclude(struct case_run *r, const json_t *step, struct step_result *res, int rc, const struct error *e)
+static void conclude(struct case_run *r, const json_t *step, struct step_result *res, int rc, bool late, const struct error *e)
 {
-	const char *wanted = json_str(step, "result");
-	bool fails = wanted && strcmp(wanted, "fails") == 0;
-
 	res->text = *e;
 	if (rc == -EPROTO || rc == -EPIPE)
 		res->outcome = OUTCOME_ERROR;
-	else if ((rc != 0) == fails)
+	else if (!late && (rc != 0) == is_to_fail(step))
 		res->outcome = OUTCOME_DONE;
 	else {
-		res->outcome = OUTCOME_BROKEN;
+		res->outcome = late ? OUTCOME_TIMEOUT : OUTCOME_BROKEN;
 		r->broken = true;
 		if (!rc)
 			error_set(&res->text, 0, "it recovered, and was expected not to");
 	}
 }
 
+/* Who acts, and between whom traffic is to pass. */
+static int find_ends(struct case_run *r, const json_t *step, struct course *c, struct error *e)
+{
+	int rc = ends_of_pairs(r, json_object_get(step, "pairs"), &c->pair_ends, e);
+
+	if (rc)
+		return rc;
+	if (json_object_get(step, "ends"))
+		return ends_of_names(r, json_object_get(step, "ends"), &c->ends, e);
+	return ends_of_pairs(r, json_object_get(step, "pairs"), &c->ends, e);
+}
+
+static bool is_needless(struct case_run *r, const json_t *step, const struct course *c)
+{
+	if (!json_bool(step, "if_needed", false))
+		return false;
+	query_states(r, &c->pair_ends, "recover");
+	return all_rts(r, &c->pair_ends);
+}
+
 void step_recover(struct case_run *r, const json_t *step, struct step_result *res)
 {
-	const struct recover_path *path = recover_find(json_str(step, "path"));
-	struct ends pair_ends = { NULL, 0 }, ends = { NULL, 0 };
+	struct course c = { .path = recover_find(json_str(step, "path")), .begin_ns = now_ns() };
 	struct error e = { "" };
 	int rc;
 
-	if (!path || !path->run) {
+	if (!c.path || !c.path->run) {
 		res->outcome = OUTCOME_ERROR;
 		error_set(&res->text, 0, "recovery path %s is not in this build", json_str(step, "path"));
 		return;
 	}
-	rc = ends_of_pairs(r, json_object_get(step, "pairs"), &pair_ends, &e);
-	if (!rc && json_object_get(step, "ends"))
-		rc = ends_of_names(r, json_object_get(step, "ends"), &ends, &e);
-	else if (!rc)
-		rc = ends_of_pairs(r, json_object_get(step, "pairs"), &ends, &e);
-	if (rc)
-		goto conclude;
-	if (json_bool(step, "if_needed", false)) {
-		query_states(r, &pair_ends, "recover");
-		if (all_rts(r, &pair_ends)) {
-			res->outcome = OUTCOME_DONE;
-			error_set(&res->text, 0, "not needed: all ends are in RTS");
-			goto free_ends;
-		}
+	rc = find_ends(r, step, &c, &e);
+	if (!rc && is_needless(r, step, &c)) {
+		res->outcome = OUTCOME_DONE;
+		error_set(&res->text, 0, "not needed: all ends are in RTS");
+	} else {
+		c.end_ns = step_deadline(r, step, c.begin_ns, 60 * NSEC_PER_SEC);
+		set_overrides(&c.ends, step);
+		rc = rc ? rc : attempts(r, step, &c, &e);
+		conclude(r, step, res, rc, c.late, &e);
 	}
-	set_overrides(&ends, step);
-	rc = attempts(r, step, path, &ends, &pair_ends, &e);
-conclude:
-	conclude(r, step, res, rc, &e);
-free_ends:
-	ends_free(&ends);
-	ends_free(&pair_ends);
+	ends_free(&c.ends);
+	ends_free(&c.pair_ends);
 }

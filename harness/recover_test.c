@@ -179,10 +179,44 @@ static void who_is_unreachable_needs_a_recovery(void)
 	}
 }
 
+/* Each of these attempts takes 60 ms. */
+static void a_deadline_is_one(void)
+{
+	static const struct {
+		const char *mode, *more, *outcome, *phase, *text;
+		unsigned attempts;
+	} rows[] = {
+		{ "slow", "", "done", "verified", "", 1 },
+		{ "slow", ",'deadline_ns':1000000", "timeout", "failed", "it recovered, but that took ", 1 },
+		{ "slow", ",'deadline_ns':1", "timeout", "failed", "no time is left for traffic", 1 },
+		{ "slow", ",'deadline_ns':1000000,'result':'fails'", "broken", "verified", "was expected not to", 1 },
+		{ "damaged", "", "broken", "failed", "arrived damaged", 1 },
+		{ "damaged", ",'result':'fails','attempts':2", "done", "failed", "arrived damaged", 2 },
+		{ "damaged", ",'result':'fails','deadline_ns':1000000,'attempts':2", "timeout", "failed", "and it had 1.00 ms", 1 },
+		{ "damaged", ",'result':'fails','deadline_ns':300000000,'attempts':2,'backoff':60000000000", "timeout", "failed",
+		  "and it had 300 ms", 1 },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		char steps[512], attempt[32];
+		struct outcome o;
+
+		snprintf(steps, sizeof steps, RECOVER(2, "'path':'reset'%s"), rows[i].more);
+		o = recovered(rows[i].mode, steps);
+		ROW_ASSERT(!strcmp(outcome_of(o.records, 2), rows[i].outcome), "%s: %s", rows[i].more, outcome_of(o.records, 2));
+		ROW_ASSERT(find_kind(o.records, "recover", rows[i].phase) != NULL, "%s: not %s", rows[i].more, rows[i].phase);
+		ROW_ASSERT(find_kind(o.records, "step", rows[i].text) != NULL, "%s: not '%s'", rows[i].more, rows[i].text);
+		snprintf(attempt, sizeof attempt, "\"attempt\": %u", rows[i].attempts + 1);
+		ROW_ASSERT(!find_kind(o.records, "recover", attempt), "%s: another attempt", rows[i].more);
+		outcome_free(&o);
+	}
+}
+
 static const struct test_case tests[] = {
 	{ "an end's own value goes before the common one", an_ends_own_value_goes_before_the_common_one },
 	{ "what was set holds, and is not said again", what_was_set_holds_and_is_not_said_again },
 	{ "who is unreachable needs a recovery", who_is_unreachable_needs_a_recovery },
+	{ "a deadline is one", a_deadline_is_one },
 };
 
 int main(void)
