@@ -159,6 +159,30 @@ static void stale_peer_hands_over_the_old_values(void)
 	world_free(&w);
 }
 
+static void stale_peer_hands_over_one_old_key(void)
+{
+	struct world w;
+	struct fault f;
+	json_t *handover = parse("{'qpn':20,'psn':7,'gid':'::b','keys':{'m':{'rkey':2},'n':{'rkey':5}}}");
+	const json_t *keys;
+
+	world_init(&w);
+	json_object_set_new(w.remembered, "old", parse("{'keys':{'m':{'rkey':1}}}"));
+	f = fault_of(&w, "stale_peer", parse("{'at':'p.a','use':'old'}"));
+	CU_ASSERT_EQUAL(f.ops->inject(&f, NULL), 0);
+	f.ops->on_handover(&f, "p.a", handover);
+	keys = json_object_get(handover, "keys");
+	CU_ASSERT_EQUAL(json_int(json_object_get(keys, "m"), "rkey", 0), 1);
+	CU_ASSERT_EQUAL(json_int(json_object_get(keys, "n"), "rkey", 0), 5);
+	CU_ASSERT_EQUAL(json_int(handover, "qpn", 0), 20);
+	CU_ASSERT_EQUAL(prove(&f), 0);
+	w.posts = 1;
+	CU_ASSERT_EQUAL(prove(&f), 1);
+	fault_done(&f);
+	json_decref(handover);
+	world_free(&w);
+}
+
 static void wrong_gid_is_nobodys(void)
 {
 	struct world w;
@@ -446,6 +470,7 @@ static const struct test_case tests[] = {
 	{ "psn_mismatch changes what the peer is told", psn_mismatch_changes_what_the_peer_is_told },
 	{ "wrong_gid is nobody's", wrong_gid_is_nobodys },
 	{ "stale_peer hands over the old values", stale_peer_hands_over_the_old_values },
+	{ "stale_peer hands over one old key", stale_peer_hands_over_one_old_key },
 	{ "access_revoked of a QP leaves the right out", access_revoked_of_a_qp_leaves_the_right_out },
 	{ "mr_shrunk registers fewer bytes", mr_shrunk_registers_fewer_bytes },
 	{ "access_revoked of an MR registers it anew", access_revoked_of_an_mr_registers_it_anew },

@@ -32,6 +32,16 @@ static int inject(struct fault *f, struct error *e)
 	return 0;
 }
 
+/* Of one region alone its key is kept: the other keys are those of now. */
+static void make_old(json_t *handover, const json_t *old, const char *what)
+{
+	json_t *value = json_deep_copy(json_object_get(old, what));
+
+	if (!strcmp(what, "keys") && !json_object_get(old, "qpn"))
+		json_object_update_missing(value, json_object_get(handover, what));
+	json_object_set_new(handover, what, value);
+}
+
 static void on_handover(struct fault *f, const char *to_qp, json_t *handover)
 {
 	const json_t *old = f->env->remembered(f->env->ctl, fault_arg(f, "use"));
@@ -48,7 +58,7 @@ static void on_handover(struct fault *f, const char *to_qp, json_t *handover)
 	json_object_set_new(f->state, "true", json_deep_copy(handover));
 	for (size_t i = 1; whats[i]; i++)
 		if (wants(f, whats[i]) && json_object_get(old, whats[i]))
-			json_object_set_new(handover, whats[i], json_deep_copy(json_object_get(old, whats[i])));
+			make_old(handover, old, whats[i]);
 	json_object_set_new(f->state, "told", json_deep_copy(handover));
 }
 

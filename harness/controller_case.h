@@ -454,6 +454,8 @@ uint32_t psn_away(uint32_t first, uint32_t last, uint64_t random);
 uint64_t case_random(uint64_t seed, const char *name, unsigned count);
 /* What qp would tell its peer now. New reference. */
 json_t *handover_make(struct case_run *r, const struct object *qp);
+/* The part of it that is the key of one region, which exists. New reference. */
+json_t *handover_region(struct object *mr);
 /* Tells `to` what its peer is, past the faults that change things on their way. keys_only: QPN, PSN and GID stay as they were told.
  */
 int handover_tell(struct case_run *r, struct object *to, bool keys_only, struct error *e);

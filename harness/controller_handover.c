@@ -97,6 +97,11 @@ json_t *handover_make(struct case_run *r, const struct object *qp)
 	return told;
 }
 
+json_t *handover_region(struct object *mr)
+{
+	return json_pack("{s:{s:O}}", "keys", mr->name, region_key(mr));
+}
+
 static bool has_keys(const json_t *keys, struct object *first, const char *agent, size_t *ret_n)
 {
 	for (struct object *o = first; o; o = o->keyed) {

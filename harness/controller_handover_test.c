@@ -219,12 +219,53 @@ static void one_region_alone(void)
 	tear_down(&h);
 }
 
+/* rows: what is kept under a name, of an end or of one region. */
+static void what_was_told_is_remembered(void)
+{
+	static const struct {
+		const char *what, *key, *name;
+		bool gone;
+		enum outcome outcome;
+		int64_t qpn, pool, mem;
+		const char *text;
+	} rows[] = {
+		{ "an end", "end", "p.b", false, OUTCOME_DONE, 18, 40, 6, "" },
+		{ "a region", "mr", "pool", false, OUTCOME_DONE, -1, 40, -1, "" },
+		{ "another region", "mr", "p.b.mem", false, OUTCOME_DONE, -1, -1, 6, "" },
+		{ "a region that is gone", "mr", "pool", true, OUTCOME_REFUSED, -1, -1, -1, "pool does not exist" },
+		{ "a region of no plan", "mr", "moat", false, OUTCOME_ERROR, -1, -1, -1, "there is no moat in the plan" },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		json_t *step = json_pack("{s:s,s:s}", "as", "old", rows[i].key, rows[i].name);
+		struct step_result res = { .outcome = OUTCOME_INVALID };
+		const json_t *old, *keys;
+		struct bench h;
+
+		set_up(&h);
+		h.pool->exists = !rows[i].gone;
+		step_remember(&h.r, step, &res);
+		json_decref(step);
+		/* Made anew since: what is kept is as it was. */
+		h.pool->rkey = 41;
+		old = json_object_get(h.r.remembered, "old");
+		keys = json_object_get(old, "keys");
+		ROW_ASSERT(res.outcome == rows[i].outcome, "%s: %d", rows[i].what, res.outcome);
+		ROW_ASSERT(strstr(res.text.text, rows[i].text), "%s: %s", rows[i].what, res.text.text);
+		ROW_ASSERT(json_int(old, "qpn", -1) == rows[i].qpn, "%s", rows[i].what);
+		ROW_ASSERT(json_int(json_object_get(keys, "pool"), "rkey", -1) == rows[i].pool, "%s", rows[i].what);
+		ROW_ASSERT(json_int(json_object_get(keys, "p.b.mem"), "rkey", -1) == rows[i].mem, "%s", rows[i].what);
+		tear_down(&h);
+	}
+}
+
 static const struct test_case tests[] = {
 	{ "nobody is told of what is not there", nobody_is_told_of_what_is_not_there },
 	{ "keys are those of now", keys_are_those_of_now },
 	{ "what was told is told again where it is the same", what_was_told_is_told_again_where_it_is_the_same },
 	{ "one region is told and no other", one_region_is_told_and_no_other },
 	{ "one region alone", one_region_alone },
+	{ "what was told is remembered", what_was_told_is_remembered },
 };
 
 int main(void)

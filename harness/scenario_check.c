@@ -258,6 +258,7 @@ void check_remember(struct loader *l, const struct ynode *map, void *out)
 {
 	if (!json_object_get(out, "end") && !json_object_get(out, "mr"))
 		complain(l, key_of(map, NULL), "`{ end: b, as: NAME }`", "`remember` wants `end` or `mr`");
+	not_with(l, map, out, "mr", "end");
 	if (!json_object_get(out, "as"))
 		complain(l, key_of(map, NULL), "`{ end: b, as: NAME }`", "`remember` without `as:` keeps it under no name");
 }

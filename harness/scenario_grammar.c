@@ -296,7 +296,7 @@ static const struct gkey traffic_keys[] = {
 
 static const struct gkey remember_keys[] = {
 	{ "end", G_END, 0, .help = "the end whose QPN, PSN, GID and keys are kept" },
-	{ "mr", G_OBJECT, G_OBJ_MR, .help = "the MR whose key is kept" },
+	{ "mr", G_OBJECT, G_OBJ_MR, .help = "instead: the MR whose key alone is kept" },
 	{ .name = NULL },
 };
 

@@ -218,6 +218,8 @@ static const struct {
 	{ "steps:\n  - together: [ { connect: } ]\n", "f:4:5: error: `together` is a list of at least two steps" },
 	{ "steps:\n  - together: [ { wait: 1s }, { connect: } ]\n", "f:4:19: error: `wait` cannot stand in `together`" },
 	{ "steps:\n  - recover: { path: reset, returns: EINVAL }\n", "f:4:29: error: unknown key `returns` in `recover`" },
+	{ "mr: { m: { at: b } }\nsteps:\n  - remember: { end: b, mr: m, as: old }\n",
+	  "f:5:25: error: `mr` and `end` exclude each other" },
 	{ "steps:\n  - exchange: { returns: EINVAL }\n", "f:4:17: error: unknown key `returns` in `exchange`" },
 	{ "steps:\n  - allow: { at: a, event: COMM_EST, for: 1s }\n", "f:4:38: error: `allow` takes no `for`" },
 	{ "steps:\n  - expect: { any: [ { at: a, wc: none }, { at: a, qp: ERR } ] }\n", "f:4:35: error: `wc: none` wants `for:`" },

@@ -180,24 +180,31 @@ void step_wait(struct case_run *r, const json_t *step, struct step_result *res)
 	res->outcome = now_ns() >= begin + ns ? OUTCOME_DONE : OUTCOME_TIMEOUT;
 }
 
+static json_t *told_by(struct case_run *r, struct object *o)
+{
+	return o->type == OBJECT_MR ? handover_region(o) : handover_make(r, o);
+}
+
 void step_remember(struct case_run *r, const json_t *step, struct step_result *res)
 {
-	struct ends ends;
-	int rc = ends_of_names(r, json_object_get(step, "end"), &ends, &res->text);
-	const char *as = json_str(step, "as");
+	const json_t *end = json_object_get(step, "end");
+	const char *as = json_str(step, "as"), *name = json_str(step, "mr");
+	struct object *o;
 
-	if (rc || !ends.n || !as) {
+	if (!name)
+		name = json_string_value(json_is_array(end) ? json_array_get(end, 0) : end);
+	o = ctl_object_find(r, name);
+	if (!o || !as) {
 		res->outcome = OUTCOME_ERROR;
-		return;
-	}
-	if (ends.qp[0]->exists) {
-		json_object_set_new(r->remembered, as, handover_make(r, ends.qp[0]));
+		error_set(&res->text, 0, "there is no %s in the plan", name ? name : "end");
+	} else if (o->exists) {
+		json_object_set_new(r->remembered, as, told_by(r, o));
 		res->outcome = OUTCOME_DONE;
 	} else {
 		res->outcome = OUTCOME_REFUSED;
-		error_set(&res->text, 0, "%s does not exist: there is nothing that it told", ends.qp[0]->name);
+		error_set(&res->text, 0, "%s does not exist: there is nothing that %s told", name,
+			  o->type == OBJECT_MR ? "its agent" : "it");
 	}
-	ends_free(&ends);
 }
 
 void step_exchange(struct case_run *r, const json_t *step, struct step_result *res)
