@@ -270,6 +270,9 @@ void check_recover(struct loader *l, const struct ynode *map, void *out)
 	if (json_has(out, "path", "cm") || json_has(out, "path", "restart"))
 		l->cm_keeps = json_has(out, "path", "cm");
 	want_with(l, map, out, "backoff", "attempts");
+	if (json_has(out, "result", "fails") && json_bool(out, "if_needed", false))
+		complain(l, key_of(map, "if_needed"), "`result: fails` alone",
+			 "a recovery that is left out does not fail: `if_needed` and `result: fails` exclude each other");
 	if (first_of(json_object_get(out, "qp"), retry))
 		l->attrs_changed = true;
 	fit_recover(l, map, out);

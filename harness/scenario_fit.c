@@ -343,6 +343,12 @@ static void fit_new_qp(struct loader *l, const struct ynode *map, const json_t *
 
 		if (json_is_object(value) && !json_object_get(value, "ref"))
 			fit_new_qp(l, ynode_get(map, key), value, path, type);
+		else if (!strcmp(key, "type"))
+			complain(l, key_of(map, key), "the top level `qp: { type: UC }`",
+				 "a recovery makes QPs of the type that they had");
+		else if (!strcmp(key, "sq_psn"))
+			complain(l, key_of(map, key), "the top level `qp: { sq_psn: 7 }` is that of the first life",
+				 "a new life has PSNs of its own");
 		else if (same && a && a->kind != ATTR_MODIFY)
 			complain(l, key_of(map, key), "`path: recreate`",
 				 "`%s` is fixed when a QP is created, and `%s` keeps the QP", key, path);
@@ -358,9 +364,43 @@ static bool is_cq(const struct loader *l, const char *name)
 	return json_object_get(json_object_get(l->doc, "cq"), name) || (dot && (!strcmp(dot, ".scq") || !strcmp(dot, ".rcq")));
 }
 
+/* The ends of an object: by the name of what is made as needed its own, else all of its agent. */
+static bool is_of_end(const struct loader *l, const char *name, const struct end_walk *of)
+{
+	const char *at = json_str(json_object_get(l->objects, name), "at"), *dot = strrchr(name, '.');
+	char end[3 * GRAMMAR_MAX_NAME];
+	struct end_walk w;
+
+	if (at || !dot)
+		return at && !strcmp(at, of->agent);
+	snprintf(end, sizeof(end), "%.*s", (int)(dot - name), name);
+	end_walk_begin(&w, l, end);
+	while (end_walk_next(&w))
+		if (w.pair == of->pair && !strcmp(w.agent, of->agent))
+			return true;
+	return false;
+}
+
+/* Whether one of these ends acts in a recovery that holds the object. */
+static bool is_of_one_that_acts(const struct loader *l, const char *name, const json_t *ends)
+{
+	size_t i;
+	json_t *end;
+
+	json_array_foreach(ends, i, end) {
+		struct end_walk w;
+
+		end_walk_begin(&w, l, json_string_value(end));
+		while (end_walk_next(&w))
+			if (is_of_end(l, name, &w))
+				return true;
+	}
+	return false;
+}
+
 static void fit_replace(struct loader *l, const struct ynode *map, const json_t *out, const char *path)
 {
-	const json_t *names = json_object_get(out, "replace");
+	const json_t *names = json_object_get(out, "replace"), *ends = json_object_get(out, "ends");
 	size_t i;
 	json_t *name;
 
@@ -368,8 +408,12 @@ static void fit_replace(struct loader *l, const struct ynode *map, const json_t 
 		complain(l, key_of(map, "replace"), "`path: recreate`", "`%s` keeps the connection, and renews nothing", path);
 		return;
 	}
+	/* A wrong end in such a name has been complained about, and means none. */
 	json_array_foreach(names, i, name)
-		if (!strcmp(path, "reset") && is_cq(l, json_string_value(name)))
+		if (ends && !l->n_errors && !is_of_one_that_acts(l, json_string_value(name), ends))
+			complain(l, key_of(map, "replace"), "`ends:` with its end, or without `ends:`",
+				 "`%s` belongs to no end that acts here: what uses it keeps it", json_string_value(name));
+		else if (!strcmp(path, "reset") && is_cq(l, json_string_value(name)))
 			complain(l, key_of(map, "replace"), "`path: recreate`",
 				 "`reset` keeps the QPs, and cannot replace the CQ `%s` that they use", json_string_value(name));
 }

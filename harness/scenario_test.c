@@ -203,6 +203,16 @@ static const struct {
 	  "f:4:29: error: `reset` keeps the QPs, and cannot replace the CQ `p.b.rcq` that they use" },
 	{ "cq: { x: { at: a, used_by: [a.send] } }\nsteps:\n  - recover: { path: reset, replace: x }\n",
 	  "f:5:29: error: `reset` keeps the QPs, and cannot replace the CQ `x` that they use" },
+	{ "steps:\n  - recover: { path: restart, ends: b, replace: p.a.scq, result: fails }\n",
+	  "f:4:40: error: `p.a.scq` belongs to no end that acts here: what uses it keeps it" },
+	{ "mr: { pool: { at: b } }\nsteps:\n  - recover: { path: reset, ends: [a], replace: [p.a.mem, pool] }\n",
+	  "f:5:40: error: `pool` belongs to no end that acts here" },
+	{ "steps:\n  - recover: { path: reset, ends: [a], replace: [p.z.mem] }\n", "f:4:52: error: `p.z`: there is no such agent" },
+	{ "steps:\n  - recover: { path: reset, result: fails, if_needed: true }\n",
+	  "f:4:44: error: a recovery that is left out does not fail" },
+	{ "steps:\n  - recover: { path: recreate, qp: { type: UC } }\n",
+	  "f:4:38: error: a recovery makes QPs of the type that they had" },
+	{ "steps:\n  - recover: { path: reset, qp: { b: { sq_psn: 7 } } }\n", "f:4:40: error: a new life has PSNs of its own" },
 	{ "steps:\n  - recover: { path: sqd, replace: [p.b.mem] }\n",
 	  "f:4:27: error: `sqd` keeps the connection, and renews nothing" },
 	{ "steps:\n  - recover: { path: sqd, qp: { timeout: 15, a: { path_mtu: 512 } } }\n",
@@ -323,6 +333,10 @@ static void these_are_right(void)
 		"qp: { type: UC }\nsteps:\n  - expect: { at: b, recv_wc: REM_ACCESS_ERR }\n  - expect: { at: a, wc: SUCCESS | "
 		"RETRY_EXC_ERR }\n",
 		"steps:\n  - connect: { by: cm }\n  - expect: { at: a, cm: DISCONNECTED }\n  - recover: { path: cm }\n",
+		"mr: { pool: { at: b } }\ncq: { x: { at: b, used_by: [b] } }\nsteps:\n  - recover: { path: recreate, ends: b, "
+		"replace: [pool, x, b.mem, p.b.trf] }\n  - recover: { path: recreate, replace: [p.a.mem, x] }\n  - recover: { "
+		"path: "
+		"reset, if_needed: true, result: verified }\n",
 		"steps:\n  - post: { at: a, op: SEND, as: 'quoted' }\n  - expect: { of: quoted, wc: 'SUCCESS' }\n",
 	};
 
