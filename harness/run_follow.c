@@ -54,21 +54,60 @@ static bool atom_fits(const char *glob, size_t len, char c)
 	return !fnmatch(atom, text, 0);
 }
 
-/* Whether a glob matches an id in which DIGITS stands for one or more of them. */
+static bool atom_fits_digit(const char *glob, size_t len)
+{
+	bool fits = false;
+
+	for (int c = '0'; c <= '9'; c++)
+		fits |= atom_fits(glob, len, (char)c);
+	return fits;
+}
+
+/* at[i]: the glob so far may match what is before the i-th of n characters. One more atom of it, into next. */
+static void match_atom(const bool *at, bool *next, const char *id, size_t n, const char *glob, size_t len)
+{
+	const bool fits_digit = atom_fits_digit(glob, len);
+
+	memset(next, 0, n + 1);
+	for (size_t i = 0; i < n; i++) {
+		if (!at[i])
+			continue;
+		if (id[i] != DIGITS) {
+			next[i + 1] |= atom_fits(glob, len, id[i]);
+			continue;
+		}
+		/* Its only digit, or one of more. */
+		next[i + 1] |= fits_digit;
+		next[i] |= fits_digit;
+	}
+}
+
+/* Whether a glob matches an id in which DIGITS stands for one or more of them; in a time that grows with both, not with the power
+ * of the stars. */
 static bool may_match(const char *glob, const char *id)
 {
-	size_t len = atom_length(glob);
+	const size_t n = strlen(id);
+	bool *at = calloc(2, n + 1), *next = at ? at + n + 1 : NULL, *both = at, matches;
 
-	if (!*glob)
-		return !*id;
-	if (*glob == '*')
-		return may_match(glob + 1, id) || (*id && may_match(glob, id + 1));
-	if (*id != DIGITS)
-		return *id && atom_fits(glob, len, *id) && may_match(glob + len, id + 1);
-	for (int c = '0'; c <= '9'; c++)
-		if (atom_fits(glob, len, (char)c) && (may_match(glob + len, id) || may_match(glob + len, id + 1)))
-			return true;
-	return false;
+	if (!at)
+		return true;
+	at[0] = true;
+	for (size_t len; *glob; glob += len) {
+		bool *swap = at;
+
+		len = atom_length(glob);
+		if (*glob == '*') {
+			for (size_t i = 1; i <= n; i++)
+				at[i] |= at[i - 1];
+			continue;
+		}
+		match_atom(at, next, id, n, glob, len);
+		at = next;
+		next = swap;
+	}
+	matches = at[n];
+	free(both);
+	return matches;
 }
 
 /* from: as a packet's name has it, DIGITS for what a count makes many of. */
