@@ -421,13 +421,17 @@ void expect_phase(struct eval *v, const json_t *x, struct part *p)
 	p->at = m_intern(v->m, of.pair);
 	json_object_foreach((json_t *)wanted, key, cmp) {
 		uint64_t ns = 0, bound = 0;
+		const char *never = "was not reached";
 		bool reached = false;
 
-		for (int k = 0; k < NUM_PHASES; k++)
-			if (!strcmp(phase_names[k], key))
-				reached = phases_took(&of, (enum phase)k, &ns, &bound);
+		for (int k = 0; k < NUM_PHASES; k++) {
+			if (strcmp(phase_names[k], key))
+				continue;
+			reached = phases_took(&of, (enum phase)k, &ns, &bound);
+			never = k <= PHASE_ERROR ? "did not occur" : never;
+		}
 		text_add(&p->seen, "%s%s %s", p->seen.len ? ", " : "", key,
-			 reached ? units_format_ns(ns, buf, sizeof(buf)) : "was not reached");
+			 reached ? units_format_ns(ns, buf, sizeof(buf)) : never);
 		if (!reached)
 			p->state = expect_worse(p->state, EXPECT_PENDING);
 		else if (!phase_holds(v->m, cmp, ns, bound))

@@ -15,6 +15,12 @@ const char *const phase_names[NUM_PHASES] = {
 	[PHASE_RTS] = "rts",         [PHASE_GOOD] = "good",   [PHASE_VERIFIED] = "verified", [PHASE_FULL] = "full",
 };
 
+/* What state the recovery found a QP in. */
+struct down {
+	unsigned life; /* in ERR or SQE, in this life; 0: it was in neither */
+	bool seen;     /* since it began */
+};
+
 /* What a pass over the record of one recovery needs. */
 struct look {
 	const struct model *m;
@@ -22,6 +28,7 @@ struct look {
 	const char **pair; /* those that it is about */
 	size_t n_pairs;
 	bool *is_of;                        /* by QP */
+	struct down *down;                  /* by QP */
 	size_t from_rec, begin_rec, to_rec; /* records of it; begin_rec: where the recovery begins */
 	size_t rts_rec;
 };
@@ -145,6 +152,60 @@ static void bounds(struct look *l)
 	}
 }
 
+static bool is_down(const char *state)
+{
+	return !strcmp(state, "ERR") || !strcmp(state, "SQE");
+}
+
+static size_t first_state(const struct model *m, size_t rec)
+{
+	size_t low = 0, high = m->states.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (m->states.v[mid].rec < rec)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* Which QPs the recovery found broken, and did not break: so the last that was seen before it says, or the first after it began,
+ * which by path cm follows a disconnect of its own. */
+static bool find_down(struct look *l)
+{
+	bool cm = !strcmp(l->p->path, "cm");
+
+	l->down = calloc(l->m->qps.n ? l->m->qps.n : 1, sizeof(*l->down));
+	if (!l->down)
+		return false;
+	for (size_t i = first_state(l->m, l->from_rec); i < l->m->states.n && l->m->states.v[i].rec <= l->to_rec; i++) {
+		const struct m_state *s = &l->m->states.v[i];
+		struct down *d = &l->down[s->qp];
+		bool before = s->rec < l->begin_rec;
+
+		if (!before && (d->seen || cm))
+			continue;
+		d->seen = !before;
+		if (is_down(before || !*s->asked ? s->new_ : s->old))
+			d->life = s->life;
+		else if (before)
+			d->life = 0;
+	}
+	return true;
+}
+
+/* What is flushed because the recovery takes its QP down is no sign of what it is to recover from. A cause is one whenever it
+ * comes. */
+static bool is_own_flush(const struct look *l, const struct m_comp *c, size_t qp)
+{
+	const struct down *d = &l->down[qp];
+
+	return c->rec > l->begin_rec && !strcmp(c->status, "WR_FLUSH_ERR") && (!d->life || c->qp_life != d->life);
+}
+
 static const struct m_comp *find_errors(struct look *l, struct phase_time *error)
 {
 	const struct m_comp *first = NULL;
@@ -158,7 +219,7 @@ static const struct m_comp *find_errors(struct look *l, struct phase_time *error
 
 			if (c->rec > l->to_rec)
 				break;
-			if (c->success || (error->reached && t.t >= error->t))
+			if (c->success || (error->reached && t.t >= error->t) || is_own_flush(l, c, q))
 				continue;
 			*error = t;
 			first = c;
@@ -406,6 +467,9 @@ bool phases_of(const struct model *m, size_t inst, struct phases *ret)
 
 	if (found) {
 		bounds(&l);
+		found = find_down(&l);
+	}
+	if (found) {
 		error = find_errors(&l, &p.at[PHASE_ERROR]);
 		find_start(&l, error);
 		find_good(&l);
@@ -415,6 +479,7 @@ bool phases_of(const struct model *m, size_t inst, struct phases *ret)
 	}
 	free(l.pair);
 	free(l.is_of);
+	free(l.down);
 	return found;
 }
 

@@ -13,7 +13,7 @@
 
 enum phase {
 	PHASE_SYMPTOM,  /* the wire saw something that an undisturbed transfer has not */
-	PHASE_ERROR,    /* the first completion that is no SUCCESS */
+	PHASE_ERROR,    /* the first completion that is no SUCCESS, but for what the recovery itself has flushed */
 	PHASE_DRAINED,  /* nothing is in flight */
 	PHASE_TOLD,     /* the peer knows */
 	PHASE_RTS,      /* all ends are in RTS */
