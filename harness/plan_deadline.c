@@ -20,9 +20,26 @@
 #define PROCESS_NS (20 * NSEC_PER_SEC) /* another process, and its device open */
 #define BUDGET_MIN_NS (10 * NSEC_PER_SEC)
 
+/* Whatever a file asks for: nobody waits longer, and sums over many cases still fit. */
+#define LONGEST_NS (366ULL * 24 * 3600 * NSEC_PER_SEC)
+
 static uint64_t max_u64(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
+}
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) || sum > LONGEST_NS ? LONGEST_NS : sum;
+}
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+	uint64_t product;
+
+	return __builtin_mul_overflow(a, b, &product) || product > LONGEST_NS ? LONGEST_NS : product;
 }
 
 static uint64_t bounded(struct window w)
@@ -101,7 +118,7 @@ static uint64_t message_time(const json_t *traffic, uint64_t ends)
 {
 	uint64_t messages = (uint64_t)json_int(traffic, "messages", 0);
 
-	return ends * messages * (MESSAGE_NS + (uint64_t)json_int(traffic, "size", 0) * BYTE_NS);
+	return times(ends, times(messages, add(MESSAGE_NS, times((uint64_t)json_int(traffic, "size", 0), BYTE_NS))));
 }
 
 static uint64_t for_pairs(const json_t *step)
@@ -116,7 +133,7 @@ static uint64_t expect_time(struct planner *p, const json_t *step)
 	size_t i;
 	json_t *choice;
 
-	ns += SLACK_NS + p->fault_ns + (uint64_t)json_int(step, "for_ns", 0);
+	ns = add(add(ns, SLACK_NS), add(p->fault_ns, json_u64(step, "for_ns", 0)));
 	json_array_foreach(json_object_get(step, "any"), i, choice)
 		ns = max_u64(ns, expect_time(p, choice));
 	return ns;
@@ -125,21 +142,22 @@ static uint64_t expect_time(struct planner *p, const json_t *step)
 static uint64_t traffic_time(struct planner *p, const json_t *step)
 {
 	uint64_t ends = 2 * json_array_size(json_object_get(step, "pairs"));
-	uint64_t recovery = timers(p, NULL) + p->fault_ns + SETUP_NS;
+	uint64_t recovery = add(timers(p, NULL) + SETUP_NS, p->fault_ns);
 
-	return json_bool(step, "background", false) ? SETUP_NS : recovery + message_time(step, ends);
+	return json_bool(step, "background", false) ? SETUP_NS : add(recovery, message_time(step, ends));
 }
 
 static uint64_t recover_time(struct planner *p, const json_t *step)
 {
 	uint64_t ends = 2 * json_array_size(json_object_get(step, "pairs"));
 	uint64_t check = message_time(json_object_get(step, "check"), ends);
-	uint64_t attempt = SLACK_NS + for_pairs(step) + timers(p, NULL) + max_u64(check, PLAN_CHECK_NS);
+	uint64_t attempt = add(SLACK_NS + for_pairs(step) + timers(p, NULL), max_u64(check, PLAN_CHECK_NS));
+	uint64_t attempts = max_u64(json_u64(step, "attempts", 1), 1);
 	const char *path = json_str(step, "path");
 
 	if (path && (!strcmp(path, "restart") || !strcmp(path, "reopen")))
-		attempt += PROCESS_NS;
-	return (uint64_t)json_int(step, "attempts", 1) * (attempt + (uint64_t)json_int(step, "backoff", 0)) + p->fault_ns;
+		attempt = add(attempt, PROCESS_NS);
+	return add(add(times(attempts, attempt), times(attempts - 1, json_u64(step, "backoff", 0))), p->fault_ns);
 }
 
 static uint64_t members_time(const json_t *step)
@@ -149,16 +167,16 @@ static uint64_t members_time(const json_t *step)
 	json_t *member;
 
 	json_array_foreach(json_object_get(step, "steps"), i, member)
-		ns += (uint64_t)json_int(member, "deadline_ns", 0);
-	return ns * max_u64((uint64_t)json_int(step, "times", 1), 1);
+		ns = add(ns, json_u64(member, "deadline_ns", 0));
+	return times(ns, max_u64(json_u64(step, "times", 1), 1));
 }
 
 static uint64_t post_time(struct planner *p, const json_t *step)
 {
 	uint64_t count = plan_ref_bound(p, json_object_get(step, "count"));
 
-	return SLACK_NS +
-	       json_array_size(json_object_get(step, "at")) * count * ((uint64_t)json_int(step, "size", 0) * BYTE_NS / 10 + 1000);
+	return add(SLACK_NS, times(times(json_array_size(json_object_get(step, "at")), count),
+				   add(times(json_u64(step, "size", 0), BYTE_NS / 10), 1000)));
 }
 
 static uint64_t one_call_time(struct planner *p, const json_t *step)
@@ -170,13 +188,13 @@ static uint64_t one_call_time(struct planner *p, const json_t *step)
 
 static uint64_t connect_time(struct planner *p, const json_t *step)
 {
-	return for_pairs(step) + p->fault_ns;
+	return add(for_pairs(step), p->fault_ns);
 }
 
 static uint64_t wait_time(struct planner *p, const json_t *step)
 {
 	(void)p;
-	return (uint64_t)json_int(step, "for_ns", 0) + SLACK_NS;
+	return add(json_u64(step, "for_ns", 0), SLACK_NS);
 }
 
 static uint64_t group_time(struct planner *p, const json_t *step)
@@ -204,7 +222,7 @@ static uint64_t deadline(struct planner *p, const json_t *step)
 	for (size_t i = 0; i < sizeof(step_times) / sizeof(*step_times); i++)
 		if (!strcmp(step_times[i].name, what))
 			ns = step_times[i].time(p, step);
-	return (uint64_t)json_int(step, "within", (int64_t)ns);
+	return add(json_u64(step, "within", ns), 0);
 }
 
 /* What a fault may add to the waits behind it. */
@@ -216,7 +234,7 @@ static uint64_t fault_time(const json_t *step)
 
 	for (const struct fault_param *param = ops ? ops->params : NULL; param && param->name; param++)
 		if (param->type == FAULT_PARAM_DURATION)
-			ns += (uint64_t)json_int(json_object_get(step, "args"), param->name, 0);
+			ns = add(ns, json_u64(json_object_get(step, "args"), param->name, 0));
 	return ns;
 }
 
@@ -226,7 +244,7 @@ static void take_step(struct planner *p, json_t *step)
 	uint64_t ns;
 
 	plan_timers_rounds(p->timers, p->plan, step);
-	p->fault_ns += fault_time(step);
+	p->fault_ns = add(p->fault_ns, fault_time(step));
 	plan_deadlines(p, json_object_get(step, "steps"));
 	ns = deadline(p, step);
 	if (as && json_has(step, "do", "post"))
@@ -252,6 +270,6 @@ uint64_t plan_budget(const json_t *steps)
 	json_t *step;
 
 	json_array_foreach(steps, i, step)
-		ns += (uint64_t)json_int(step, "deadline_ns", 0);
+		ns = add(ns, json_u64(step, "deadline_ns", 0));
 	return max_u64(ns, BUDGET_MIN_NS);
 }

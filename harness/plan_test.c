@@ -393,6 +393,8 @@ static void test_refused(void)
 	}
 }
 
+#define YEAR_NS (366 * 86400 * NSEC_PER_SEC)
+
 static const struct deadline_row {
 	const char *head, *step;
 	uint64_t min_ns, max_ns;
@@ -410,6 +412,17 @@ static const struct deadline_row {
 	{ "", "{\"do\":\"wait\",\"line\":1,\"arg\":1000000000}", 1000000000ULL, 7000000000ULL },
 	{ "", "{\"do\":\"repeat\",\"line\":1,\"times\":20,\"steps\":[{\"do\":\"wait\",\"line\":2,\"arg\":1000000000}]}",
 	  20000000000ULL, 140000000000ULL },
+	/* Nobody waits after the last attempt. */
+	{ "", "{\"do\":\"recover\",\"line\":1,\"path\":\"reset\",\"backoff\":3600000000000}", 20000000000ULL, 60000000000ULL },
+	{ "", "{\"do\":\"recover\",\"line\":1,\"path\":\"reset\",\"attempts\":3,\"backoff\":3600000000000}", 2 * 3600000000000ULL,
+	  2 * 3600000000000ULL + 180000000000ULL },
+	/* And nobody longer than a year, whatever the file says. */
+	{ "",
+	  "{\"do\":\"repeat\",\"line\":1,\"times\":100000,\"steps\":[{\"do\":\"recover\",\"line\":2,\"path\":\"reset\","
+	  "\"attempts\":1000,\"backoff\":3600000000000}]}",
+	  YEAR_NS, YEAR_NS },
+	{ "", "{\"do\":\"wait\",\"line\":1,\"arg\":9223372036854775807}", YEAR_NS, YEAR_NS },
+	{ "", "{\"do\":\"traffic\",\"line\":1,\"messages\":4294967295}", YEAR_NS, YEAR_NS },
 };
 
 static void test_deadlines(void)
