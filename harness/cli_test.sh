@@ -89,6 +89,7 @@ rows="
 2|wanted is qp.|run $good --set qp
 2|'garbage' is no number|run $good --seed garbage
 2|'-1' is no number|run $good --seed -1
+2|'0x' is no number|run $good --seed 0x
 2|'0' is no number|run $good --repeat 0
 2|none of auto, guest, rxe|run $good --lab nope
 2|none of auto, kvm, tcg|run $good --accel nope
@@ -151,6 +152,11 @@ if grep -q '"strict": true' "$work/runs/latest/run.json" && grep -q -- '--provid
 else
 	echo 'not ok --rerun-failed is as strict as the run was'
 fi
+
+for seed in 010:0xa 0x10:0x10; do
+	q run $good --seed ${seed%:*} --lab guest --out "$work/runs" --kernel '' >"$work/out" 2>&1
+	if grep -q '"seed": "'${seed#*:}'"' "$work/runs/latest/run.json"; then echo "ok --seed ${seed%:*}"; else echo "not ok --seed ${seed%:*}"; fi
+done
 
 # The next file that the program opens must not become its standard output.
 q check scenarios >&- 2>"$work/err"

@@ -135,8 +135,9 @@ static uint64_t number(struct argp_state *state, const char *option, const char 
 	char *end;
 
 	errno = 0;
-	n = strtoull(text, &end, 0);
-	if (errno || !*text || *end || *text == '-' || n < min || n > max)
+	/* Not 0: a seed with zeros before it is no octal number. */
+	n = strtoull(text, &end, strncasecmp(text, "0x", 2) ? 10 : 16);
+	if (errno || !isdigit((unsigned char)*text) || *end || n < min || n > max)
 		argp_error(state, "%s: '%s' is no number from %llu to %llu", option, text, (unsigned long long)min,
 			   (unsigned long long)max);
 	return n;

@@ -57,7 +57,7 @@ static json_t *repeat_command(const struct run_options *o, const json_t *paths)
 	return command;
 }
 
-/* What left cases out, as words of a command: who repeats one case says that instead. */
+/* Which of the cases, and how often, as words of a command: who repeats one case says that instead. */
 static json_t *narrowed(const struct run_options *o)
 {
 	char *text = NULL;
@@ -73,6 +73,8 @@ static json_t *narrowed(const struct run_options *o)
 	}
 	if (o->shards)
 		fprintf(out, " --shard %u/%u", o->shard, o->shards);
+	if (o->repeat > 1)
+		fprintf(out, " --repeat %u%s", o->repeat, o->fail_fast ? " --fail-fast" : "");
 	if (fclose(out) == 0)
 		words = json_string(text);
 	free(text);

@@ -278,6 +278,7 @@ static void test_folder(void)
 	CU_ASSERT(json_int(run, "schema", 0) == 1 && json_u64(run, "seed", 0) == 7 && json_int(run, "exit", -1) == 0);
 	CU_ASSERT_STRING_EQUAL(json_str(run, "kernel"), "6.1.0-99-amd64");
 	CU_ASSERT_STRING_EQUAL(json_str(run, "lab"), "fake");
+	CU_ASSERT_STRING_EQUAL(json_str(run, "narrowed"), " --repeat 2");
 	CU_ASSERT(json_object_size(json_object_get(run, "hashes")) >= 1);
 	CU_ASSERT(json_array_size(json_object_get(run, "cases")) == 2);
 	json_decref(run);
