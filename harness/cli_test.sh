@@ -80,7 +80,8 @@ rows="
 2|has no case|plan $swept --case wire/every-packet-twice~op=SEND~packet=b.ack
 3|no *.yaml below|run $work/empty
 3|no *.yaml below $work/empty|run $good $work/empty
-3|--select matches none|run $good --select nothing
+3|--select nothing matches none|run $good --select nothing
+3|--select nothing matches none|run $good --select 'receive/*' --select nothing
 77|was skipped: there is nothing|run --rerun-failed $work/all-skip
 0|passed: there is nothing|run --rerun-failed $work/all-pass
 2|there is no profile 'rxee'|run --rerun-failed $work/all-fail

@@ -218,6 +218,7 @@ static void take_earlier(struct argp_state *state, struct input *in)
 	earlier = in->failed.run;
 	for (i = 0; i < in->failed.n; i++)
 		in->select = append(in->select, o->n_select++, in->failed.globs[i]);
+	o->rerun_part = o->n_paths;
 	if (!o->n_paths)
 		json_array_foreach(json_object_get(earlier, "paths"), i, value)
 			in->paths = append(in->paths, o->n_paths++, json_string_value(value));

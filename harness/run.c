@@ -521,6 +521,11 @@ static int run_prepared(struct run *r, FILE *out)
 	if (rc && !r->stop.now && !r->stopped_early)
 		note_broken(r, rc, &e);
 	settle_rest(r);
+	if (r->cases.gone) {
+		error_set(&e, -ENOENT, "%zu of the cases that did not pass in that run are not there any more: no verdict on them",
+			  r->cases.gone);
+		note_broken(r, -ENOENT, &e);
+	}
 	durations_save(r->durations);
 	if (run_trouble_left(r->troubles, &e))
 		note_broken(r, -EIO, &e);

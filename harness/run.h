@@ -48,6 +48,7 @@ struct run_cases {
 	size_t n_followers;
 	const char *const *globs; /* what run_cases_select kept; borrowed */
 	size_t n_globs;
+	size_t gone; /* globs for cases of an earlier run that are not there any more */
 };
 
 /* Loads every scenario below the paths. Mistakes in files go to d, rendered, and make it return -EINVAL; a path that cannot be
@@ -56,6 +57,8 @@ int run_cases_load(const char *const *paths, size_t n, struct run_cases *ret, st
 /* Keeps the cases whose id, or one of whose tags, matches the glob, and the first passes that such a case may follow from.
  * Several globs: any of them. They are used by run_cases_follow too, and stay the caller's. */
 void run_cases_select(struct run_cases *list, const char *const *globs, size_t n);
+/* Whether a case of the list, or one that may follow from one, matches it. */
+bool run_cases_glob_fits(const struct run_cases *list, const char *glob);
 /* Keeps what is not tagged `soak`, unless a path names its file: hours belong into no run that nobody asked them of. Returns how
  * many it has left out. */
 size_t run_cases_leave_out(struct run_cases *list);
@@ -188,6 +191,7 @@ struct run_options {
 	size_t n_select;
 	bool all;                   /* what is tagged `soak` too */
 	bool rerun;                 /* `select` are the cases that did not pass in an earlier run */
+	bool rerun_part;            /* ... and those of them that are not below the paths are not asked for */
 	const char *const *require; /* capabilities without which a skip is a failure */
 	size_t n_require;
 	const char *const *launch; /* NULL-terminated, or NULL */

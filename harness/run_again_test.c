@@ -209,6 +209,31 @@ static void test_failed_first_pass(void)
 	teardown();
 }
 
+/* A case that is not there any more is no pass, unless paths were given that leave it out. */
+static void test_failed_gone(void)
+{
+	static const char *const globs[] = { "t/a-pass", "t/gone" };
+	static const struct {
+		const char *other;
+		bool part;
+		int status;
+	} rows[] = { { "b-pass", false, EXIT_ERROR }, { "b-pass", true, 0 }, { "gone", false, 0 } };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct run_options o = { .select = globs, .n_select = 2, .rerun = true, .rerun_part = rows[i].part };
+		int status;
+
+		setup();
+		put("a-pass", good);
+		put(rows[i].other, good);
+		status = run_with(&o);
+		ROW_ASSERT(status == rows[i].status, "row %zu: exit status %d", i, status);
+		o.rerun = false;
+		ROW_ASSERT(run_with(&o) == (strcmp(rows[i].other, "gone") ? EXIT_ERROR : 0), "row %zu", i);
+		teardown();
+	}
+}
+
 /* A skip for want of something is good, one because the run ended early is none. */
 static void test_failed_unrun(void)
 {
@@ -343,6 +368,7 @@ static const struct test_case cases[] = {
 	{ "what failed, again", test_failed_again },
 	{ "a first pass that failed, again", test_failed_first_pass },
 	{ "what was not come to, again", test_failed_unrun },
+	{ "what failed and is gone", test_failed_gone },
 	{ "what failed, by its verdict", test_failed_by_verdict },
 	{ "a scenario from standard input, run again", test_stdin_again },
 	{ "runs again", test_runs_again },

@@ -171,6 +171,16 @@ static bool is_wanted(const struct run_cases *list, const struct run_case *c, vo
 	return is_selected(list, c->source) || run_follow_possible(list, c->source);
 }
 
+bool run_cases_glob_fits(const struct run_cases *list, const char *glob)
+{
+	const struct run_cases alone = { .globs = &glob, .n_globs = 1 };
+
+	for (size_t i = 0; i < list->n; i++)
+		if (is_wanted(&alone, &list->cases[i], NULL))
+			return true;
+	return false;
+}
+
 void run_cases_select(struct run_cases *list, const char *const *globs, size_t n)
 {
 	list->globs = globs;

@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "diag.h"
 #include "json.h"
+#include "log.h"
 #include "pause.h"
 
 /* FNV-1a: the same on every machine, so that the parts of a split fit together. */
@@ -37,12 +38,30 @@ static int nothing(const struct run_options *o, size_t loaded, size_t selected, 
 			  "no scenario to run: all of these %zu cases are tagged `" RUN_LEFT_OUT
 			  "`, and run with --all or --select " RUN_LEFT_OUT,
 			  loaded);
-	else if (!selected)
-		error_set(e, -ENOENT,
-			  "no scenario to run: --select matches none of %zu cases (`qpdrill list scenarios` names them)", loaded);
 	else
 		error_set(e, -ENOENT, "no scenario to run: --shard %u/%u holds none of %zu cases", o->shard, o->shards, selected);
 	return EXIT_ERROR;
+}
+
+/* A glob that stands for nothing is a mistake even where others stand for something. A case of an earlier run that is gone is told,
+ * and counted: what failed then has not passed now. */
+static int check_globs(const struct run_options *o, struct run_cases *list, struct error *e)
+{
+	for (size_t i = 0; i < o->n_select; i++) {
+		if (run_cases_glob_fits(list, o->select[i]))
+			continue;
+		if (!o->rerun) {
+			error_set(e, -ENOENT,
+				  "no scenario to run: --select %s matches none of %zu cases (`qpdrill list scenarios` names them)",
+				  o->select[i], list->n);
+			return EXIT_ERROR;
+		}
+		if (!o->rerun_part) {
+			log_warn("%s did not pass in that run, and is not there any more: it is not run", o->select[i]);
+			list->gone++;
+		}
+	}
+	return 0;
 }
 
 /* A first pass that is there only for what follows from it runs as ever. */
@@ -86,6 +105,9 @@ int run_load(const struct run_options *o, struct run_cases *ret, size_t *ret_lef
 	if (rc)
 		return rc == -ENODATA ? EXIT_ERROR : EXIT_USAGE;
 	loaded = ret->n;
+	rc = loaded ? check_globs(o, ret, e) : 0;
+	if (rc)
+		return rc;
 	run_cases_select(ret, o->select, o->n_select);
 	left_out = o->all || o->n_select ? 0 : run_cases_leave_out(ret);
 	selected = ret->n;
