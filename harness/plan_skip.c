@@ -61,6 +61,8 @@ static void skip_expect(struct planner *p, const json_t *step)
 
 	if (json_object_get(step, "packets"))
 		need(p, "wire", "packets");
+	if (json_object_get(json_object_get(step, "phase"), "symptom"))
+		need(p, "wire", "phase symptom");
 	if (json_object_get(step, "cm"))
 		need(p, "cm", "cm events");
 	json_array_foreach(json_object_get(step, "any"), i, choice)

@@ -251,6 +251,8 @@ static const struct wire_row {
 	{ "\"requires\":[\"wire\"]", "{\"do\":\"connect\",\"line\":1}", true, NULL },
 	{ "", "{\"do\":\"expect\",\"line\":1,\"packets\":{\"from\":[\"a\"]},\"count\":4}", true, "[\"a\"]" },
 	{ "", "{\"do\":\"expect\",\"line\":1,\"packets\":{\"from\":[\"p.a\"]},\"count\":4}", true, "[\"p.a\"]" },
+	{ "", "{\"do\":\"expect\",\"line\":1,\"of\":\"r\",\"phase\":{\"symptom\":{\"op\":\"<=\",\"value\":1}}}", true, NULL },
+	{ "", "{\"do\":\"expect\",\"line\":1,\"of\":\"r\",\"phase\":{\"error\":{\"op\":\"<=\",\"value\":1}}}", false, NULL },
 	{ "\"pairs\":{\"p\":{\"ends\":[\"a\",\"b\"],\"count\":2}}",
 	  "{\"do\":\"fault\",\"line\":1,\"fault\":\"wire\",\"args\":{\"action\":\"drop\",\"match\":{\"from\":[\"p[*].b\"]}}}", true,
 	  "[\"p[0].b\", \"p[1].b\"]" },

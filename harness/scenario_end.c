@@ -276,9 +276,60 @@ json_t *parse_end(struct loader *l, struct ynode *n, const struct gkey *k)
 	return one_end(l, n, k);
 }
 
+/* The one QP that an end stands for, or false. */
+static bool only_end(const struct loader *l, const char *text, struct end_walk *ret)
+{
+	struct end_walk w;
+
+	if (strpbrk(text, "*@"))
+		return false;
+	end_walk_begin(&w, l, text);
+	*ret = w;
+	if (w.name.queue || !end_walk_next(ret))
+		return false;
+	w = *ret;
+	return !end_walk_next(&w);
+}
+
+/* `a` and `p.a` are one QP, written in two ways. */
+static bool is_same_end(const struct loader *l, const char *a, const char *b)
+{
+	struct end_walk x, y;
+
+	if (!strcmp(a, b))
+		return true;
+	return only_end(l, a, &x) && only_end(l, b, &y) && x.pair == y.pair && !strcmp(x.agent, y.agent) &&
+	       x.name.index == y.name.index;
+}
+
+#define COMPARED_MAX 64 /* a hostile list would cost its square */
+
+static void refuse_twice(struct loader *l, struct ynode *n, const json_t *ends)
+{
+	for (size_t i = 1; i < json_array_size(ends) && i < COMPARED_MAX; i++) {
+		const char *end = json_string_value(json_array_get(ends, i));
+
+		for (size_t k = 0; k < i; k++) {
+			const char *other = json_string_value(json_array_get(ends, k));
+
+			if (!is_same_end(l, end, other))
+				continue;
+			complain(l, n->kind == YNODE_LIST && i < n->n ? n->kids[i] : n, NULL,
+				 strcmp(end, other) ? "`%s` is there twice: it is `%s`" : "`%s` is there twice", end, other);
+			return;
+		}
+	}
+}
+
 json_t *parse_ends(struct loader *l, struct ynode *n, const struct gkey *k)
 {
-	return parse_list(l, n, k, "an end", one_end);
+	size_t errors = l->n_errors;
+	json_t *ends = parse_list(l, n, k, "an end", one_end);
+
+	/* Only what is right can be compared. */
+	if (ends && l->n_errors == errors)
+		refuse_twice(l, n, ends);
+	return ends;
 }
 
 static json_t *one_pair(struct loader *l, struct ynode *n, const struct gkey *k)

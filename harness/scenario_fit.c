@@ -520,6 +520,26 @@ static void fit_events(struct loader *l, const struct ynode *map, const json_t *
 			fit_event(l, map, json_string_value(end), json_string_value(event));
 }
 
+/* The first error of a send takes an RC QP to ERR at once. */
+static void fit_sqe(struct loader *l, const struct ynode *map, const json_t *out)
+{
+	size_t i;
+	json_t *end;
+
+	json_array_foreach(json_object_get(out, "at"), i, end) {
+		struct end_walk w;
+
+		end_walk_begin(&w, l, json_string_value(end));
+		while (json_has(out, "qp", "SQE") && end_walk_next(&w)) {
+			if (file_qp_unanswered(l, w.pair, w.agent))
+				continue;
+			complain(l, ynode_get(map, "qp"), "`qp: ERR`", "SQE is a state of UC and UD: the QP of `%s` is %s", w.agent,
+				 type_of(l, &w));
+			return;
+		}
+	}
+}
+
 void fit_expect(struct loader *l, const struct ynode *map, const json_t *out)
 {
 	const char *of = json_str(out, "of");
@@ -527,6 +547,7 @@ void fit_expect(struct loader *l, const struct ynode *map, const json_t *out)
 
 	fit_things(l, map, out);
 	fit_events(l, map, out);
+	fit_sqe(l, map, out);
 	fit_block(l, ynode_get(map, "attr"));
 	if (json_object_get(json_object_get(out, "cm"), "all") && !l->cm)
 		complain(l, key_of(map, "cm"), "`connect: { by: cm }`", "no earlier step connects by rdma_cm");

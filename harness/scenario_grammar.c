@@ -9,6 +9,7 @@
 #include "units.h"
 
 #define MAX_SIZE (1LL << 31)
+#define MAX_TRAFFIC_SIZE (256LL << 20) /* as much as an agent may register in all */
 #define MAX_COUNT (1LL << 20)
 #define MAX_TIME ((int64_t)(3600 * NSEC_PER_SEC))
 
@@ -284,7 +285,7 @@ static const struct gkey traffic_keys[] = {
 	{ "stop", G_LABEL, G_OF_TRAFFIC, .help = "ends the traffic of that name" },
 	{ "pair", G_PAIRS, 0, .help = "which pairs; default all" },
 	{ "ops", G_WORDS, 0, .words = traffic_ops, .help = "operations, mixed" },
-	{ "size", G_SIZE, 0, .min = 1, .max = MAX_SIZE, .help = "bytes per message" },
+	{ "size", G_SIZE, 0, .min = 1, .max = MAX_TRAFFIC_SIZE, .help = "bytes per message" },
 	{ "depth", G_NUMBER, 0, .min = 1, .max = MAX_COUNT, .help = "messages under way per direction" },
 	{ "messages", G_NUMBER, 0, .min = 1, .max = 1LL << 32,
 	  .help = "per direction and operation list; without it: until stopped" },
@@ -393,10 +394,10 @@ static const struct gkey expect_keys[] = {
 	{ "different", G_WORD, 0, .words = outer_words,
 	  .help = "`count` is how many values of this field the `packets` have between them: `source_port`" },
 	{ "during", G_LABEL, G_OF_FAULT, .help = "traffic: while that fault was active" },
-	{ "errors", G_COMPARE, 0, .help = "traffic: messages that failed" },
-	{ "gap", G_COMPARE, G_TIME, .help = "traffic: longest time without a completion" },
-	{ "p50", G_COMPARE, G_TIME, .help = "traffic: median latency" },
-	{ "p99", G_COMPARE, G_TIME, .help = "traffic: latency that 1 in 100 exceeds" },
+	{ "errors", G_COMPARE, G_BEFORE, .help = "traffic: messages that failed" },
+	{ "gap", G_COMPARE, G_TIME | G_BEFORE, .help = "traffic: longest time without a completion" },
+	{ "p50", G_COMPARE, G_TIME | G_BEFORE, .help = "traffic: median latency" },
+	{ "p99", G_COMPARE, G_TIME | G_BEFORE, .help = "traffic: latency that 1 in 100 exceeds" },
 	{ "delivered", G_COMPARE, 0, .help = "lossy traffic: messages that came whole, each counted once" },
 	{ "lost", G_COMPARE, 0, .help = "lossy traffic: messages that were sent and have not come" },
 	{ "doubled", G_COMPARE, 0, .help = "lossy traffic: messages that came again" },
@@ -423,7 +424,7 @@ const struct gkey grammar_fault[] = {
 
 static const struct gkey check_keys[] = {
 	{ "ops", G_WORDS, 0, .words = traffic_ops, .help = "operations" },
-	{ "size", G_SIZE, 0, .min = 1, .max = MAX_SIZE, .help = "bytes per message" },
+	{ "size", G_SIZE, 0, .min = 1, .max = MAX_TRAFFIC_SIZE, .help = "bytes per message" },
 	{ "messages", G_NUMBER, 0, .min = 1, .max = MAX_COUNT, .help = "how many" },
 	{ "depth", G_NUMBER, 0, .min = 1, .max = MAX_COUNT, .help = "how many under way" },
 	{ .name = NULL },

@@ -69,7 +69,8 @@ enum {
 	G_THINGS = 1 << 3,  /* srq.x, cq.x, dev.a may */
 	G_SEVERAL = 1 << 4, /* an agent with several QPs stands for all of them */
 	/* G_COMPARE, G_MEASURE */
-	G_TIME = 1 << 5, /* values are durations */
+	G_TIME = 1 << 5,   /* values are durations */
+	G_BEFORE = 1 << 6, /* also by what it was before the fault: "<= 3 x before" */
 	/* G_ATTRS */
 	G_UNBOUNDED = 1 << 7, /* values out of range are what the scenario wants to see refused */
 	G_AGENTS = 1 << 8,    /* an agent's name holds that side's own values */

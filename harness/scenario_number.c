@@ -188,8 +188,14 @@ json_t *parse_range(struct loader *l, struct ynode *n, const struct gkey *k)
 	return json_pack("{s:s,s:I,s:I}", "op", "range", "min", (json_int_t)low, "max", (json_int_t)high);
 }
 
-static const char compare_hint_count[] = "`3`, `\">= 3\"`, `5..9`, `2..`, `\"<= 3 x before\"`";
-static const char compare_hint_time[] = "`\"<= 100ms\"`, `1ms..5ms`, `\"<= 3 x before\"`";
+/* What may be compared with, as a hint. */
+static const char *compare_hint(const struct gkey *k)
+{
+	if (k->flags & G_BEFORE)
+		return k->flags & G_TIME ? "`\"<= 100ms\"`, `1ms..5ms`, `\"<= 3 x before\"`"
+					 : "`3`, `\">= 3\"`, `5..9`, `2..`, `\"<= 3 x before\"`";
+	return k->flags & G_TIME ? "`\"<= 100ms\"`, `1ms..5ms`" : "`3`, `\">= 3\"`, `5..9`, `2..`";
+}
 
 struct operand {
 	json_t *value;
@@ -218,14 +224,13 @@ static bool read_operand(struct loader *l, struct ynode *n, const char *text, si
 		goto wrong;
 	}
 	if (ret->time && !(k->flags & G_TIME)) {
-		complain_part(l, n, off, len, compare_hint_count, "`%s` is a count, found the duration `%s`", k->name, part);
+		complain_part(l, n, off, len, compare_hint(k), "`%s` is a count, found the duration `%s`", k->name, part);
 		return false;
 	}
 	ret->value = json_integer((json_int_t)value);
 	return true;
 wrong:
-	complain_part(l, n, off, len ? len : 1, k->flags & G_TIME ? compare_hint_time : compare_hint_count,
-		      "`%s` cannot be compared with", text + off);
+	complain_part(l, n, off, len ? len : 1, compare_hint(k), "`%s` cannot be compared with", text + off);
 	return false;
 }
 
@@ -233,7 +238,7 @@ static bool unit_missing(struct loader *l, struct ynode *n, size_t off, size_t l
 {
 	if (!(k->flags & G_TIME) || o->time || json_is_object(o->value))
 		return false;
-	complain_part(l, n, off, len, compare_hint_time, "`%s` is a time: `%.*s` has no unit", k->name, (int)len, n->text + off);
+	complain_part(l, n, off, len, compare_hint(k), "`%s` is a time: `%.*s` has no unit", k->name, (int)len, n->text + off);
 	return true;
 }
 
@@ -299,8 +304,18 @@ json_t *parse_compare(struct loader *l, struct ynode *n, const struct gkey *k)
 		before = true;
 		len -= strlen(before_word);
 	}
+	if (before && !(k->flags & G_BEFORE)) {
+		complain_part(l, n, off, strlen(text) - off, compare_hint(k), "nothing of `%s` is known from before a fault",
+			      k->name);
+		return NULL;
+	}
 	if (!read_operand(l, n, text, off, len, k, &o))
 		return NULL;
+	if (!strcmp(op, "<") && json_is_integer(o.value) && !json_integer_value(o.value)) {
+		complain(l, n, compare_hint(k), "`%s` is never below 0", k->name);
+		json_decref(o.value);
+		return NULL;
+	}
 	if (before ? o.time : unit_missing(l, n, off, len, k, &o)) {
 		if (before)
 			complain_part(l, n, off, len, "`\"<= 3 x before\"`", "`x before` takes a plain number");

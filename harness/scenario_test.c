@@ -227,6 +227,20 @@ static const struct {
 	  "f:3:1: error: 4097 pairs of QPs; at most 4096" },
 	{ "steps:\n  - together: [ { connect: } ]\n", "f:4:5: error: `together` is a list of at least two steps" },
 	{ "steps:\n  - together: [ { wait: 1s }, { connect: } ]\n", "f:4:19: error: `wait` cannot stand in `together`" },
+	{ "steps:\n  - repeat: { times: 3, passes: \"<= 3 x before\", steps: [ { connect: } ] }\n",
+	  "f:4:37: error: nothing of `passes` is known from before a fault" },
+	{ "steps:\n  - fault: { netem: { at: a, loss: 5% }, as: f }\n  - expect: { fault: f, hits: \"< 0\" }\n",
+	  "f:5:32: error: `hits` is never below 0" },
+	{ "steps:\n  - recover: { path: reset, as: back }\n  - expect: { of: back, wc: SUCCESS }\n",
+	  "f:5:25: error: `back` is a `recover`: it has no `wc` of its own" },
+	{ "steps:\n  - recover: { path: reset }\n  - expect: { phase: { symptom: \"<= 1s\" } }\n",
+	  "f:5:15: error: `phase` of which recovery?" },
+	{ "steps:\n  - recover: { path: reset, ends: [a, p.a] }\n", "f:4:39: error: `p.a` is there twice: it is `a`" },
+	{ "steps:\n  - expect: { at: [b.recv, b, b.recv], event: none }\n", "f:4:31: error: `b.recv` is there twice" },
+	{ "qp: { b: { type: UC } }\nsteps:\n  - expect: { at: [b, a], qp: SQE }\n",
+	  "f:5:31: error: SQE is a state of UC and UD: the QP of `a` is RC" },
+	{ "steps:\n  - recover: { path: reset, check: { messages: 1048576, size: 2GiB } }\n",
+	  "f:4:63: error: 2GiB is out of range for `size`" },
 	{ "steps:\n  - recover: { path: reset, returns: EINVAL }\n", "f:4:29: error: unknown key `returns` in `recover`" },
 	{ "mr: { m: { at: b } }\nsteps:\n  - remember: { end: b, mr: m, as: old }\n",
 	  "f:5:25: error: `mr` and `end` exclude each other" },
@@ -337,6 +351,14 @@ static void these_are_right(void)
 		"replace: [pool, x, b.mem, p.b.trf] }\n  - recover: { path: recreate, replace: [p.a.mem, x] }\n  - recover: { "
 		"path: "
 		"reset, if_needed: true, result: verified }\n",
+		"requires: [wire]\nsteps:\n  - recover: { path: reset, as: back }\n  - expect: { of: back, phase: { symptom: \"<= "
+		"1s\" } }\n",
+		"steps:\n  - recover: { path: reset, as: back }\n  - expect: { of: back, phase: { symptom: \"<= 1s\" } }\n  - "
+		"expect: { "
+		"packets: { class: nak }, count: \"> 0\" }\n",
+		"pairs: { p: { ends: [a, b], count: 2 }, q: { ends: [a, b] } }\nsteps:\n  - expect: { at: [\"p[0].a\", \"p[1].a\", "
+		"q.a, "
+		"q.b, \"p[*].a\"], qp: RTS }\n",
 		"steps:\n  - post: { at: a, op: SEND, as: 'quoted' }\n  - expect: { of: quoted, wc: 'SUCCESS' }\n",
 	};
 
