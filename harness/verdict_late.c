@@ -4,6 +4,7 @@
 #include "verdict_internal.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "attr.h"
 #include "json.h"
@@ -140,6 +141,64 @@ static uint64_t round_trip_late_ns(const struct judge *j, const struct m_comp *c
 	return (m_fault_on(j->m, c->qp, c->rec) ? 1 : LATE_ONES) * j->m->late_max_ns;
 }
 
+static const struct m_post *post_of(const struct judge *j, const struct m_comp *c)
+{
+	for (size_t i = 0; i < j->m->posts.n; i++) {
+		const struct m_post *p = &j->m->posts.v[i];
+
+		if (p->queue == c->queue && p->life == c->life && p->accepted && p->first <= c->seq && c->seq <= p->last)
+			return p;
+	}
+	return NULL;
+}
+
+/* The peer was taken to ERR and has begun no life since: a QP in ERR answers nothing. */
+static bool is_peer_in_error(const struct judge *j, const struct m_fault *f, const struct m_comp *c)
+{
+	const char *name = j->m->qps.v[c->qp].peer;
+	size_t peer = m_qp_find(j->m, name, strlen(name));
+
+	if (strcmp(f->name, "qp_error") || peer == M_NONE || !json_array_has(f->at, name))
+		return false;
+	for (unsigned life = 1; life <= j->m->qps.v[peer].life; life++) {
+		const struct m_life *l = m_life_of(j->m, j->m->qps.v[peer].send, life);
+
+		if (l && l->begin_rec > f->rec && l->begin_rec < c->rec)
+			return false;
+	}
+	return true;
+}
+
+/* Nothing got through, and by the order of the steps nothing was to until this expectation had ended: how late the end of it came
+ * makes no difference. */
+static bool is_link_dark(const struct judge *j, const struct m_fault *f, const struct m_comp *c, const struct finding *about)
+{
+	const json_t *step = j->m->insts.v[f->inst].plan;
+	const char *loss = json_str(json_object_get(step, "args"), "loss");
+	const struct m_inst *in = &j->m->insts.v[about->inst];
+
+	if (strcmp(f->name, "link_down") && (strcmp(f->name, "netem") || !loss || strcmp(loss, "100%")))
+		return false;
+	if (strcmp(about->check, "expect") || json_object_get(step, "for") || json_object_get(step, "for_ns"))
+		return false;
+	return m_fault_reaches(j->m, f, c->qp) && in->end_rec != M_NONE && (!f->cleared || f->clear_rec > in->end_rec);
+}
+
+/* A proven fault that was there before the request is enough of a reason: the peer would not have answered in any time. */
+static bool is_by_fault(const struct judge *j, const struct m_comp *c, const struct finding *about)
+{
+	const struct m_post *p = post_of(j, c);
+
+	for (size_t i = 0; p && i < j->m->faults.n; i++) {
+		const struct m_fault *f = &j->m->faults.v[i];
+
+		if (f->injected && f->fired && f->rec < p->rec && f->inject_t < p->t &&
+		    (is_peer_in_error(j, f, c) || is_link_dark(j, f, c, about)))
+			return true;
+	}
+	return false;
+}
+
 void verdict_excuse_late(struct judge *j)
 {
 	for (size_t i = 0; i < j->m->comps.n; i++) {
@@ -155,7 +214,8 @@ void verdict_excuse_late(struct judge *j)
 			continue;
 		for (size_t k = 0; k < j->findings.n; k++)
 			if (is_about(j, &j->findings.v[k], c)) {
-				excuse(j, c, j->findings.v[k].inst, attr);
+				if (!is_by_fault(j, c, &j->findings.v[k]))
+					excuse(j, c, j->findings.v[k].inst, attr);
 				break;
 			}
 	}

@@ -225,9 +225,94 @@ static void test_what_follows(void)
 	}
 }
 
+/* The fault of that record is another one, which answers for the end of the retries however late the machine is; or does not. */
+static const struct by_fault {
+	const char *name, *fault, *at, *loss;
+	bool behind_connect;    /* it is injected there, else before it */
+	int for_ms, clear_step; /* clear_step: it is cleared as that one begins; 0: never */
+	const char *verdict, *text;
+} by_faults[] = {
+	{ "a peer that was taken to ERR", "qp_error", "p.b", NULL, true, 0, 0, "fail", "seen RETRY_EXC_ERR" },
+	{ "in a life before", "qp_error", "p.b", NULL, false, 0, 0, "inconclusive", TURN },
+	{ "the end itself", "qp_error", "p.a", NULL, true, 0, 0, "inconclusive", TURN },
+	{ "all packets are lost", "netem", "p.a", "100%", true, 0, 0, "fail", "seen RETRY_EXC_ERR" },
+	{ "all answers", "netem", "p.b", "100%", true, 0, 5, "fail", "seen RETRY_EXC_ERR" },
+	{ "some packets", "netem", "p.a", "50%", true, 0, 0, "inconclusive", TURN },
+	{ "all of them for a while", "netem", "p.a", "100%", true, 50, 0, "inconclusive", TURN },
+	{ "all of them until the expectation began", "netem", "p.a", "100%", true, 0, 4, "inconclusive", TURN },
+	{ "no link", "link_down", "p.b", NULL, true, 0, 0, "fail", "seen RETRY_EXC_ERR" },
+	{ "another silent fault", "neighbour", "p.a", NULL, true, 0, 0, "inconclusive", TURN },
+};
+
+static size_t first_of_step(const json_t *records, int step)
+{
+	size_t i = 0;
+
+	while (i < json_array_size(records) && json_int(json_array_get(records, i), "step", 0) != step)
+		i++;
+	return i;
+}
+
+static void give_fault(struct input *in, const struct by_fault *row)
+{
+	const char *blast = strcmp(row->fault, "qp_error") ? "link" : "pair";
+	json_t *step = json_array_get(json_object_get(in->plan, "steps"), 0), *r, *cleared = NULL;
+	json_int_t t = 1001150000;
+
+	json_object_update_new(step, json_pack("{s:s, s:s, s:{s:s, s:s?}}", "fault", row->fault, "blast", blast, "args", "at",
+					       row->at, "loss", row->loss));
+	if (row->for_ms)
+		json_object_set_new(step, "for_ns", json_integer((json_int_t)row->for_ms * MS));
+	for (size_t i = first_of_step(in->records, 1), n = 0; n < 4; n++) {
+		r = json_array_get(in->records, row->behind_connect ? i : i + n);
+		if (json_has(r, "kind", "fault"))
+			json_object_update_new(r,
+					       json_pack("{s:s, s:s, s:[s]}", "name", row->fault, "blast", blast, "at", row->at));
+		if (!row->behind_connect)
+			continue;
+		json_incref(r);
+		json_array_remove(in->records, i);
+		json_object_set_new(r, "t", json_integer(t + (json_int_t)n * 10000));
+		if (json_has(r, "kind", "fault"))
+			cleared = r;
+		json_array_insert_new(in->records, first_of_step(in->records, 3), r);
+	}
+	if (!row->clear_step || !cleared)
+		return;
+	cleared = json_deep_copy(cleared);
+	json_object_set_new(cleared, "phase", json_string("clear"));
+	r = json_array_get(in->records, first_of_step(in->records, row->clear_step));
+	json_object_set(cleared, "t", json_object_get(r, "t"));
+	json_array_insert_new(in->records, first_of_step(in->records, row->clear_step), cleared);
+}
+
+static void test_end_by_a_fault(void)
+{
+	const struct row base = { .wc = SUCCESS, .timeout = 12, .late_ms = 70 };
+
+	for (size_t i = 0; i < sizeof(by_faults) / sizeof(by_faults[0]); i++) {
+		const struct by_fault *row = &by_faults[i];
+		struct input in;
+		json_t *v;
+
+		input_load("silent-late-on-a-busy-machine", &in);
+		change_plan(in.plan, &base);
+		give_fault(&in, row);
+		change_records(in.records, &base);
+		v = judge(&in, false);
+		ROW_ASSERT(is_verdict(v, row->verdict), "%s: wanted %s, is %s: %s", row->name, row->verdict, json_str(v, "verdict"),
+			   json_str(v, "headline"));
+		ROW_ASSERT(says(v, row->verdict, row->text), "%s: no finding says: %s (%s)", row->name, row->text,
+			   json_str(v, "headline"));
+		json_decref(v);
+		input_release(&in);
+	}
+}
+
 static const struct test_case cases[] = {
 	{ "retries that lateness may have spent", test_spent_retries },
 	{ "what follows from their end, and what does not", test_what_follows },
+	{ "a fault that answers for their end", test_end_by_a_fault },
 };
 
 TEST_MAIN("verdict_late", cases)
