@@ -33,9 +33,9 @@ struct bench_figure {
 void bench_add(json_t *figures, const struct bench_figure *f, struct bench_samples *s);
 /* Prints the table; true when every bar is kept. `quiet` prints nothing. */
 bool bench_table(const json_t *figures, bool quiet);
-/* Prints every ratio that is in both and by how much it is worse; returns how many are worse by more than BENCH_WORSE, -EINVAL when
- * there is nothing to compare. */
-int bench_compare(const json_t *old, const json_t *new, FILE *out);
+/* Prints by how much every ratio is worse, and what else is different; returns how many are worse by more than BENCH_WORSE or not
+ * in the newer one, or a negative errno with e filled where a ratio is no number above 0 or there is nothing to compare. */
+int bench_compare(const json_t *old, const json_t *new, FILE *out, struct error *e);
 
 struct bench_options {
 	unsigned rounds;

@@ -91,25 +91,65 @@ bool bench_table(const json_t *figures, bool quiet)
 	return kept;
 }
 
-int bench_compare(const json_t *old, const json_t *new, FILE *out)
+/* What else is different about them, by which a ratio may have changed. */
+static void put_differences(const json_t *old, const json_t *new, FILE *out)
 {
-	const json_t *before, *after, *olds = json_object_get(old, "figures"), *news = json_object_get(new, "figures");
+	static const char *const keys[] = { "kernel", "accel", "rounds" };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		const json_t *a = json_object_get(old, keys[i]), *b = json_object_get(new, keys[i]);
+		char *before = a ? json_dumps(a, JSON_ENCODE_ANY) : NULL, *after = b ? json_dumps(b, JSON_ENCODE_ANY) : NULL;
+
+		if ((a || b) && !json_equal(a, b))
+			fprintf(out, "different: %s %s -> %s\n", keys[i], before ?: "not told", after ?: "not told");
+		free(before);
+		free(after);
+	}
+}
+
+static int median_of(const json_t *figure, const char *key, const char *which, double *ret, struct error *e)
+{
+	*ret = real(figure, "median");
+	return *ret > 0 ? 0 : error_set(e, -EINVAL, "%s in the %s file: its median is no number above 0", key, which);
+}
+
+/* 1: worse by more than BENCH_WORSE, or not there any more; 0: not; a negative errno. */
+static int compare_one(const char *key, const json_t *before, const json_t *after, FILE *out, struct error *e)
+{
+	double a, b, by;
+
+	if (!is_ratio(after)) {
+		fprintf(out, "%-24s is no ratio of the newer file  MISSING\n", key);
+		return 1;
+	}
+	if (median_of(before, key, "older", &a, e) || median_of(after, key, "newer", &b, e))
+		return -EINVAL;
+	by = real(before, "at_least") > 0 ? a / b : b / a;
+	fprintf(out, "%-24s %8.3f [%.3f .. %.3f] -> %8.3f [%.3f .. %.3f]  %s %.0f %%%s\n", key, a, real(before, "min"),
+		real(before, "max"), b, real(after, "min"), real(after, "max"), by > 1 ? "worse by" : "better by",
+		by > 1 ? (by - 1) * 100 : (1 / by - 1) * 100, by > BENCH_WORSE ? "  MORE THAN A THIRD" : "");
+	return by > BENCH_WORSE;
+}
+
+int bench_compare(const json_t *old, const json_t *new, FILE *out, struct error *e)
+{
+	const json_t *figure, *olds = json_object_get(old, "figures"), *news = json_object_get(new, "figures");
 	const char *key;
 	int worse = 0, compared = 0;
 
-	json_object_foreach((json_t *)olds, key, before) {
-		double a = real(before, "median"), b, by;
+	if (json_int(old, "schema", 1) != json_int(new, "schema", 1))
+		return error_set(e, -EINVAL, "they are of two schemas, and cannot be compared");
+	put_differences(old, new, out);
+	json_object_foreach((json_t *)olds, key, figure) {
+		int rc = is_ratio(figure) ? compare_one(key, figure, json_object_get(news, key), out, e) : 0;
 
-		after = json_object_get(news, key);
-		if (!is_ratio(before) || !after || a <= 0)
-			continue;
-		b = real(after, "median");
-		by = real(before, "at_least") > 0 ? (b > 0 ? a / b : 1e9) : b / a;
-		compared++;
-		worse += by > BENCH_WORSE;
-		fprintf(out, "%-24s %8.3f [%.3f .. %.3f] -> %8.3f [%.3f .. %.3f]  %s %.0f %%%s\n", key, a, real(before, "min"),
-			real(before, "max"), b, real(after, "min"), real(after, "max"), by > 1 ? "worse by" : "better by",
-			by > 1 ? (by - 1) * 100 : (1 / (by > 0 ? by : 1) - 1) * 100, by > BENCH_WORSE ? "  MORE THAN A THIRD" : "");
+		if (rc < 0)
+			return rc;
+		worse += rc;
+		compared += is_ratio(figure) && is_ratio(json_object_get(news, key));
 	}
-	return compared ? worse : -EINVAL;
+	json_object_foreach((json_t *)news, key, figure)
+		if (is_ratio(figure) && !is_ratio(json_object_get(olds, key)))
+			fprintf(out, "%-24s is no ratio of the older file\n", key);
+	return compared ? worse : error_set(e, -EINVAL, "they have no ratio in common");
 }

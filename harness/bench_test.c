@@ -64,7 +64,9 @@ static void test_compare(void)
 		{ "x", 1, 0.8, 0.9, 0 },
 		{ "x", 1, 0.7, 0.9, 1 },
 		{ "x", 1, 2, 0.9, 0 },
-		{ "x", 1, 0, 0.9, 1 },
+		{ "x", 1, 0, 0.9, -EINVAL },
+		{ "x", 1, 0, 0, -EINVAL },
+		{ "x", 0, 1, 0, -EINVAL },
 		/* Milliseconds are another machine's: only ratios are compared. */
 		{ "ms", 3, 30, 0, -EINVAL },
 	};
@@ -75,8 +77,9 @@ static void test_compare(void)
 		char *text = NULL;
 		size_t len = 0;
 		FILE *out = open_memstream(&text, &len);
+		struct error e = { "" };
 
-		ROW_ASSERT(bench_compare(old, new, out) == rows[i].want, "row %zu", i);
+		ROW_ASSERT(bench_compare(old, new, out, &e) == rows[i].want, "row %zu", i);
 		fclose(out);
 		ROW_ASSERT((strstr(text, "MORE THAN A THIRD") != NULL) == (rows[i].want > 0), "row %zu: %s", i, text);
 		free(text);
@@ -85,10 +88,53 @@ static void test_compare(void)
 	}
 }
 
+/* What two files say besides medians; OLD has the ratio a = 2. */
+static void test_compare_files(void)
+{
+	static const struct {
+		const char *new;
+		int want;
+		const char *told;
+	} rows[] = {
+		{ "{'figures':{'a':{'unit':'x','median':2}}}", 0, "better by 0 %" },
+		{ "{'figures':{'a':{'unit':'x','median':'x'}}}", -EINVAL, "a in the newer file" },
+		{ "{'figures':{'a':{'unit':'x'}}}", -EINVAL, "a in the newer file" },
+		{ "{'figures':{'b':{'unit':'x','median':1}}}", -EINVAL, "no ratio in common" },
+		{ "{'figures':{'a':{'unit':'x','median':2},'b':{'unit':'x','median':1}}}", 0, "is no ratio of the older" },
+		{ "{'kernel':'6.12','figures':{'a':{'unit':'x','median':2}}}", 0, "different: kernel \"6.1\" -> \"6.12\"" },
+		{ "{'schema':2,'figures':{'a':{'unit':'x','median':2}}}", -EINVAL, "two schemas" },
+	};
+	json_t *old = json_pack("{s:s,s:{s:{s:s,s:i}}}", "kernel", "6.1", "figures", "a", "unit", "x", "median", 2), *new;
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		char text[200], *told = NULL;
+		size_t len = 0;
+		FILE *out = open_memstream(&told, &len);
+		struct error e = { "" };
+
+		snprintf(text, sizeof text, "%s", rows[i].new);
+		for (char *c = text; *c; c++)
+			*c = *c == '\'' ? '"' : *c;
+		new = json_loads(text, 0, NULL);
+		ROW_ASSERT(bench_compare(old, new, out, &e) == rows[i].want, "row %zu", i);
+		fclose(out);
+		ROW_ASSERT(strstr(told, rows[i].told) || strstr(e.text, rows[i].told), "row %zu: %s %s", i, told, e.text);
+		free(told);
+		json_decref(new);
+	}
+	/* The other way round: what the older one has is missing. */
+	json_object_set_new(json_object_get(old, "figures"), "b", json_pack("{s:s,s:i}", "unit", "x", "median", 1));
+	new = json_pack("{s:{s:{s:s,s:i}}}", "figures", "a", "unit", "x", "median", 2);
+	CU_ASSERT_EQUAL(bench_compare(old, new, stdout, &(struct error){ "" }), 1);
+	json_decref(new);
+	json_decref(old);
+}
+
 static const struct test_case cases[] = {
 	{ "a figure is a median with its spread", test_figure },
 	{ "bars", test_bars },
 	{ "what is worse by more than a third", test_compare },
+	{ "what cannot be compared, and what is different", test_compare_files },
 };
 
 TEST_MAIN("bench", cases)

@@ -99,9 +99,9 @@ static int compare(const struct arguments *a, struct error *e)
 	if (rc == 0)
 		rc = json_load(a->with, &new, e);
 	if (rc == 0) {
-		rc = bench_compare(old, new, stdout);
+		rc = bench_compare(old, new, stdout, e);
 		if (rc < 0)
-			error_set(e, rc, "%s and %s have no ratio in common", a->compare, a->with);
+			error_prefix(e, rc, "%s and %s", a->compare, a->with);
 	}
 	json_decref(old);
 	json_decref(new);
@@ -139,7 +139,7 @@ int cmd_bench(int argc, char **argv)
 		.doc = "Measures what the harness itself costs, as ratios of two things side by side: guests against bare ones, "
 		       "agents against perftest, a suite against its longest case and its CPU time, a pair of a thousand "
 		       "against one of a hundred and against the bare moves, the wire against a bridge.\vExit status 1 when "
-		       "a ratio is beyond its bar or, with --compare, worse by more than a third.",
+		       "a ratio is beyond its bar or, with --compare, worse by more than a third or not in NEW.",
 	};
 	struct arguments a = { .o = { .rounds = 5, .accel = "auto" } };
 	struct error e = { "" };

@@ -374,9 +374,9 @@ static int against(const char *path, bool slow, struct error *e)
 		rc = 77;
 	}
 	if (rc == 0)
-		worse = bench_compare(reference, now, stdout);
+		worse = bench_compare(reference, now, stdout, e);
 	if (worse < 0)
-		rc = error_set(e, worse, "%s has no ratio that is counted here", path);
+		rc = error_prefix(e, worse, "%s and what was counted here", path);
 	json_decref(kept);
 	json_decref(now);
 	return rc ? rc : worse > 0;
