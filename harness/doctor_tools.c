@@ -16,8 +16,8 @@ static const struct purpose {
 	unsigned stops;
 	enum state state;
 } purposes[] = {
-	{ "build", STOPS_BOTH, STATE_MISSING }, { "lab", STOPS_BOTH, STATE_MISSING }, { "guest", STOPS_GUEST, STATE_MISSING },
-	{ "test", 0, STATE_MISSING },           { "optional", 0, STATE_NOTE },
+	{ "build", 0, STATE_NOTE },   { "lab", STOPS_BOTH, STATE_MISSING }, { "guest", STOPS_GUEST, STATE_MISSING },
+	{ "test", 0, STATE_MISSING }, { "optional", 0, STATE_NOTE },
 };
 
 static const struct purpose *purpose_find(const char *name)
