@@ -435,7 +435,8 @@ static int guest_probe(struct error *e)
 	char version[64];
 
 	if (!guest_qemu_version(version, sizeof version)[0])
-		return error_set(e, -ENOENT, "lab guest needs qemu-system-x86_64: `make setup` installs it");
+		return error_set(e, -ENOENT,
+				 "lab guest needs qemu-system-x86_64, which does not say its version: `make setup` installs it");
 	return 0;
 }
 

@@ -19,7 +19,7 @@
 #include "units.h"
 
 #define FETCH_TIMEOUT_NS (1200 * NSEC_PER_SEC)
-#define VERSION_TIMEOUT_NS (10 * NSEC_PER_SEC)
+#define VERSION_TIMEOUT_NS (60 * NSEC_PER_SEC) /* where nothing is slow a tenth of a second */
 #define PROBE_TIMEOUT_NS (5 * NSEC_PER_SEC)
 
 static char *value_of(const char *lines, const char *key)
@@ -164,7 +164,10 @@ static char *probe_key(const struct guest_kernel *k, char boot_id[64])
 	char qemu[64], *key = NULL;
 
 	file_line(BOOT_ID_PATH, boot_id, 64);
-	return asprintf(&key, "%s %s %s", boot_id, guest_qemu_version(qemu, sizeof qemu), k->key) < 0 ? NULL : key;
+	/* What QEMU it was is not known: the answer is of no use later. */
+	if (!guest_qemu_version(qemu, sizeof qemu)[0])
+		return NULL;
+	return asprintf(&key, "%s %s %s", boot_id, qemu, k->key) < 0 ? NULL : key;
 }
 
 static json_t *known_answers(const char *path, const char *boot_id)

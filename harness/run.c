@@ -481,19 +481,21 @@ static int finish(struct run *r, FILE *out, int status)
 
 	run_folder_stamp(&r->folder, "ended");
 	json_object_set_new(r->folder.run, "exit", json_integer(status));
+	/* What the disk does not take is told all the same. */
 	rc = run_folder_save(&r->folder, &e);
-	if (!rc)
-		rc = report_load(r->folder.dir, &report, &e);
-	if (rc) {
+	if (rc)
+		log_error("%s", e.text);
+	if (report_load(r->folder.dir, &report, &e)) {
 		log_error("%s", e.text);
 		return status == EXIT_FAILED ? status : EXIT_ERROR;
 	}
-	if (report_write_all(&report, &e) || report_find("text")->write(&report, out, r->o->colour, &e)) {
-		log_error("%s", e.text);
-		status = status == EXIT_FAILED ? status : EXIT_ERROR;
-	}
+	for (int text = 0; text < 2; text++)
+		if (text ? report_find("text")->write(&report, out, r->o->colour, &e) : report_write_all(&report, &e)) {
+			log_error("%s", e.text);
+			rc = -EIO;
+		}
 	report_release(&report);
-	return status;
+	return !rc || status == EXIT_FAILED ? status : EXIT_ERROR;
 }
 
 static int run_prepared(struct run *r, FILE *out)

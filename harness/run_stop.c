@@ -37,12 +37,13 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *user)
 	return 0;
 }
 
-/* By whoever started this: nohup, or a shell without job control that put it into the background. */
+/* By whoever started this: nohup. A shell without job control has SIGINT ignored by all that it puts into the background, and who
+ * sends it there all the same means it. */
 static bool is_ignored(int number)
 {
 	struct sigaction how;
 
-	return sigaction(number, NULL, &how) == 0 && how.sa_handler == SIG_IGN;
+	return number == SIGHUP && sigaction(number, NULL, &how) == 0 && how.sa_handler == SIG_IGN;
 }
 
 static int listen_to(struct run_stop *s, sd_event *loop, int number)
