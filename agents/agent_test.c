@@ -182,6 +182,20 @@ static void test_bad_wr_in_the_middle(void)
 	tear_down();
 }
 
+/* A request that asks for no completion gives one where all do, and its record says so. */
+static void test_signal_all(void)
+{
+	set_up();
+	CU_ASSERT_EQUAL_FATAL(rig_rc("{s:s, s:s, s:s}", "op", "destroy", "type", "qp", "name", "p.a"), 0);
+	CU_ASSERT_EQUAL_FATAL(rig_rc("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "op", "qp_create", "name", "p.a", "pd", "pd", "type",
+				     "RC", "send_cq", "cq", "recv_cq", "cq", "signal_all", 1),
+			      0);
+	CU_ASSERT_EQUAL(to_rts(), 0);
+	CU_ASSERT_EQUAL(rig_rc("{s:s, s:s, s:s, s:s, s:b}", "op", "post", "qp", "p.a", "wr", "SEND", "mr", "tx", "signaled", 0), 0);
+	CU_ASSERT(json_bool(rig_record("post", "p.a.send", 0), "signaled", false));
+	tear_down();
+}
+
 /* Completions by event; what nobody posted has the object "?". */
 static void test_completions(void)
 {
@@ -362,6 +376,7 @@ static const struct test_case cases[] = {
 	{ "every call fails once", test_every_call_fails_once },
 	{ "modify", test_modify },
 	{ "bad_wr in the middle", test_bad_wr_in_the_middle },
+	{ "signal_all", test_signal_all },
 	{ "completions", test_completions },
 	{ "discard at RESET", test_discard_at_reset },
 	{ "the whole receive queue", test_whole_receive_queue },

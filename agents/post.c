@@ -348,11 +348,17 @@ static const char *op_text(const struct message *m)
 	return m->op ? m->op->text : "?";
 }
 
+/* It gives a completion: because it asks for one, or because all do. */
+static bool is_signaled(const struct qp *qp, const struct message *m)
+{
+	return m->signaled || qp->signal_all;
+}
+
 /* Fields that a record repeats from its request. */
-static json_t *record_fields(const json_t *body, const struct message *m)
+static json_t *record_fields(const struct qp *qp, const json_t *body, const struct message *m)
 {
 	static const char *const same[] = { "as", "tag", "by", "imm", "mw", "remote_qpn", "remote_qkey", "remote_srqn" };
-	json_t *f = json_pack("{s:s, s:I, s:b}", "op", op_text(m), "size", (json_int_t)m->size, "signaled", m->signaled);
+	json_t *f = json_pack("{s:s, s:I, s:b}", "op", op_text(m), "size", (json_int_t)m->size, "signaled", is_signaled(qp, m));
 
 	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++) {
 		json_t *v = json_object_get(body, same[i]);
@@ -395,13 +401,13 @@ static void put_rkey(json_t *f, const struct message *m)
 }
 
 /* Every member may be another operation: the record names each. */
-static json_t *members_json(const struct message *m, unsigned n)
+static json_t *members_json(const struct qp *qp, const struct message *m, unsigned n)
 {
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < n; i++) {
 		json_t *member = json_pack("{s:s, s:I, s:b, s:I}", "op", op_text(&m[i]), "size", (json_int_t)m[i].size, "signaled",
-					   m[i].signaled, "tag", (json_int_t)m[i].tag);
+					   is_signaled(qp, &m[i]), "tag", (json_int_t)m[i].tag);
 
 		put_rkey(member, &m[i]);
 		json_array_append_new(list, member);
@@ -422,9 +428,9 @@ static void do_post(struct agent *a, struct request *r, struct qp *qp, const str
 	else
 		post_each(a, qp, m, index0, &res);
 	res.err = positive(res.err);
-	f = record_fields(r->body, m);
+	f = record_fields(qp, r->body, m);
 	if (members)
-		json_object_set_new(f, "members", members_json(m, res.count));
+		json_object_set_new(f, "members", members_json(qp, m, res.count));
 	else
 		put_rkey(f, m);
 	post_record(a, qp->sq, &res, f);

@@ -18,6 +18,12 @@ static void copy(json_t *to, const json_t *from, const char *key)
 		json_object_set(to, key, v);
 }
 
+/* What is fixed at its creation: what a recovery said of it, else the plan's. */
+static void copy_made(json_t *to, const struct object *qp, const char *key)
+{
+	copy(to, json_object_get(qp->override_attr, key) ? qp->override_attr : qp->plan, key);
+}
+
 static json_t *create_pd_cq(struct case_run *r, const struct object *o)
 {
 	json_t *req = json_pack("{s:s,s:s,s:o}", "op", o->type == OBJECT_PD ? "pd_create" : "cq_create", "name", o->name, "dev",
@@ -108,8 +114,8 @@ static json_t *create_qp(struct case_run *r, struct ops *ops, const struct objec
 	if (is_datagram(qp))
 		datagram_handles(r, ops, qp);
 	copy(req, qp->plan, "type");
-	copy(req, qp->plan, "signal_all");
-	copy(req, qp->plan, "api");
+	copy_made(req, qp, "signal_all");
+	copy_made(req, qp, "api");
 	cap = json_object();
 	json_object_foreach(json_object_get(qp->plan, "cap"), key, value) {
 		int64_t n;

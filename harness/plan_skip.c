@@ -69,12 +69,25 @@ static void skip_expect(struct planner *p, const json_t *step)
 		skip_expect(p, choice);
 }
 
+static bool wants_extended(const json_t *block)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)block, key, value)
+		if (json_is_object(value) && wants_extended(value))
+			return true;
+	return json_has(block, "api", "extended");
+}
+
 static void skip_recover(struct planner *p, const json_t *step)
 {
 	const char *path = json_str(step, "path");
 
 	if (path && !strcmp(path, "cm"))
 		need(p, "cm", "recovery by cm");
+	if (wants_extended(json_object_get(step, "qp")))
+		need(p, "extended", NULL);
 }
 
 /* A group of IPv4 is a mapped address. */

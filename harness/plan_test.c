@@ -242,6 +242,18 @@ static void test_skip(void)
 	}
 }
 
+/* What only a later life needs is asked for before the case begins. */
+static void test_needs_of_a_recovery(void)
+{
+	struct error e = { "" };
+	json_t *input = input_of("", "{\"do\":\"recover\",\"line\":1,\"path\":\"recreate\",\"qp\":{\"a\":{\"api\":\"extended\"}}}");
+	json_t *plan = make(input, &e);
+
+	CU_ASSERT(json_has(plan, "requires", "extended"));
+	json_decref(plan);
+	json_decref(input);
+}
+
 static const struct wire_row {
 	const char *head, *steps;
 	bool wire;
@@ -532,6 +544,7 @@ static const struct test_case cases[] = {
 	{ "ends", test_ends },
 	{ "--set", test_set },
 	{ "skip reasons", test_skip },
+	{ "what a recovery needs", test_needs_of_a_recovery },
 	{ "what needs the wire", test_wire },
 	{ "places do not overlap", test_places_do_not_overlap },
 	{ "PSNs", test_psns },

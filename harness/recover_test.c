@@ -36,13 +36,13 @@ static json_t *state_told(const json_t *req, const char *state, const char *aske
 			 "state", state);
 }
 
-/* Mode "slow": its traffic takes 1.2 s. Mode "damaged": 60 ms, and fails. */
+/* Mode "slow": its traffic takes 1.2 s. Mode "damaged": 160 ms, and fails. */
 static json_t *traffic_done(const char *mode)
 {
 	bool damaged = !strcmp(mode, "damaged");
 
 	if (damaged)
-		nanosleep(&(struct timespec){ .tv_nsec = 60000000 }, NULL);
+		nanosleep(&(struct timespec){ .tv_nsec = 160000000 }, NULL);
 	if (!strcmp(mode, "slow"))
 		nanosleep(&(struct timespec){ 1, 200000000 }, NULL);
 	return json_pack("{s:i,s:i,s:i,s:i}", "rc", 0, "done", 0, "errors", 0, "bad_payload", damaged);
@@ -156,6 +156,26 @@ static void what_was_set_holds_and_is_not_said_again(void)
 	outcome_free(&o);
 }
 
+static void a_new_qp_is_made_as_the_recovery_says(void)
+{
+	struct outcome o = recovered(
+		"good", RECOVER(2, "'path':'recreate','qp':{'signal_all':true,'a':{'api':'extended'},'rq_psn':77,'max_recv_wr':32}")
+				RECOVER(3, "'path':'recreate','qp':{'signal_all':false}"));
+	const json_t *first = NULL, *req;
+	size_t i, made = 0;
+
+	json_array_foreach(o.asked, i, req)
+		if (json_has(req, "op", "qp_create") && json_has(req, "name", "p.a") && ++made == 2)
+			first = req;
+	CU_ASSERT_EQUAL(made, 3);
+	CU_ASSERT(json_bool(first, "signal_all", false) && json_has(first, "api", "extended"));
+	CU_ASSERT_EQUAL(json_int(json_object_get(first, "cap"), "max_recv_wr", 0), 32);
+	CU_ASSERT_EQUAL(last_set(o.asked, "p.a", "RTR", "rq_psn"), 77);
+	CU_ASSERT(!json_bool(last_asked(o.asked, "qp_create", "p.a", NULL), "signal_all", true));
+	CU_ASSERT_PTR_NULL(json_object_get(last_asked(o.asked, "qp_create", "p.b", NULL), "api"));
+	outcome_free(&o);
+}
+
 static void who_is_unreachable_needs_a_recovery(void)
 {
 	static const struct {
@@ -194,9 +214,10 @@ static void a_deadline_is_one(void)
 		{ "slow", ",'deadline_ns':1000000000,'result':'fails'", "broken", "verified", "was expected not to", 1 },
 		{ "damaged", "", "broken", "failed", "arrived damaged", 1 },
 		{ "damaged", ",'result':'fails','attempts':2", "done", "failed", "arrived damaged", 2 },
-		{ "damaged", ",'result':'fails','deadline_ns':1000000,'attempts':2", "timeout", "failed", "and it had 1.00 ms", 1 },
-		{ "damaged", ",'result':'fails','deadline_ns':300000000,'attempts':2,'backoff':60000000000", "timeout", "failed",
-		  "and it had 300 ms", 1 },
+		{ "damaged", ",'result':'fails','deadline_ns':100000000,'attempts':2", "timeout", "failed", "and it had 100 ms",
+		  1 },
+		{ "damaged", ",'result':'fails','deadline_ns':500000000,'attempts':2,'backoff':60000000000", "timeout", "failed",
+		  "and it had 500 ms", 1 },
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -217,6 +238,7 @@ static void a_deadline_is_one(void)
 static const struct test_case tests[] = {
 	{ "an end's own value goes before the common one", an_ends_own_value_goes_before_the_common_one },
 	{ "what was set holds, and is not said again", what_was_set_holds_and_is_not_said_again },
+	{ "a new QP is made as the recovery says", a_new_qp_is_made_as_the_recovery_says },
 	{ "who is unreachable needs a recovery", who_is_unreachable_needs_a_recovery },
 	{ "a deadline is one", a_deadline_is_one },
 };
