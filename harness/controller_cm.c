@@ -16,7 +16,6 @@
 
 /* From the request to the answer: longer than addresses and routes take to be given up. */
 #define ANSWER_NS (6 * NSEC_PER_SEC)
-#define LEAVE_NS (2 * NSEC_PER_SEC)
 
 struct meeting {
 	struct case_run *r;
@@ -386,10 +385,11 @@ static void take_leave(struct case_run *r, struct object *qp)
 		if (!end || !end->has_cm || agent_unreachable(agent_find(r, end->agent)))
 			continue;
 		req = cm_request("cm_wait", end);
-		json_object_update_new(req, json_pack("{s:s,s:I}", "event", "DISCONNECTED", "deadline_ns", (json_int_t)LEAVE_NS));
+		json_object_update_new(req,
+				       json_pack("{s:s,s:I}", "event", "DISCONNECTED", "deadline_ns", (json_int_t)PLAN_LEAVE_NS));
 		ops_add(&ops, end->agent, req);
 	}
-	ops_run(r, &ops, LEAVE_NS + CTL_REQUEST_NS, &ignored);
+	ops_run(r, &ops, PLAN_LEAVE_NS + CTL_REQUEST_NS, &ignored);
 	ops_free(&ops);
 }
 

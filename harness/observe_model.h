@@ -253,6 +253,7 @@ struct model {
 	const char *kernel;
 	const char *rdma_core; /* of the agents, NULL where they do not know it */
 	bool ended;            /* the controller got beyond the last step */
+	bool ends_told;        /* the controller said that there is a last one */
 	bool has_no_end;       /* its last word is missing; records of before there was one are not held to it */
 	unsigned odd;          /* records that contradict themselves; what they say was not used */
 	json_t *touching;      /* names of the rules that packets were touched by */

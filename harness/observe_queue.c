@@ -439,7 +439,8 @@ bool m_post_signaled(const struct model *m, const struct m_post *p)
 	if (p->signaled || p->queue == M_NONE)
 		return true;
 	q = &m->queues.v[p->queue];
-	return !q->send || json_bool(m->qps.v[q->qp].plan, "signal_all", false);
+	/* Of the QP that took it the record speaks; before there was a last record it spoke of the request alone. */
+	return !q->send || (!m->ends_told && json_bool(m->qps.v[q->qp].plan, "signal_all", false));
 }
 
 const struct m_post *m_comp_post(const struct model *m, const struct m_comp *c)

@@ -67,7 +67,8 @@ static void on_hello(struct model *m, const struct m_record *r)
 		m->kernel = m_intern(m, kernel);
 	if (json_str(r->r, "rdma_core"))
 		m->rdma_core = m_intern(m, json_str(r->r, "rdma_core"));
-	m->has_no_end |= json_bool(r->r, "ends", false);
+	if (json_bool(r->r, "ends", false))
+		m->ends_told = m->has_no_end = true;
 }
 
 static void on_end(struct model *m, const struct m_record *r)

@@ -19,6 +19,8 @@
 
 /* How long the traffic that verifies a recovery may take. */
 #define PLAN_CHECK_NS (15 * NSEC_PER_SEC)
+/* How long an end waits to hear that a connection of rdma_cm is closed. */
+#define PLAN_LEAVE_NS (2 * NSEC_PER_SEC)
 
 struct plan_options {
 	uint64_t seed;

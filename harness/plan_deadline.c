@@ -111,6 +111,8 @@ static uint64_t timers_of_post(const struct planner *p, const char *as)
 
 	if (!post)
 		return 0;
+	if (json_equal(then, p->timers))
+		return timers(p, json_object_get(post, "at"));
 	return max_u64(timers(p, json_object_get(post, "at")), timers_with(p, then, json_object_get(post, "at")));
 }
 
@@ -157,6 +159,9 @@ static uint64_t recover_time(struct planner *p, const json_t *step)
 
 	if (path && (!strcmp(path, "restart") || !strcmp(path, "reopen")))
 		attempt = add(attempt, PROCESS_NS);
+	/* One pair after the other. */
+	if (path && !strcmp(path, "cm"))
+		attempt = add(attempt, times(json_array_size(json_object_get(step, "pairs")), PLAN_LEAVE_NS));
 	return add(add(times(attempts, attempt), times(attempts - 1, json_u64(step, "backoff", 0))), p->fault_ns);
 }
 
@@ -251,7 +256,9 @@ static void take_step(struct planner *p, json_t *step)
 		json_object_set_new(p->post_timers, as, json_copy(p->timers));
 	/* It begins with what was, and may end with what it makes of it. */
 	plan_timers_follow(p->timers, p->plan, step);
-	json_object_set_new(step, "deadline_ns", json_integer((json_int_t)max_u64(ns, deadline(p, step))));
+	if (json_object_size(p->timers))
+		ns = max_u64(ns, deadline(p, step));
+	json_object_set_new(step, "deadline_ns", json_integer((json_int_t)ns));
 }
 
 void plan_deadlines(struct planner *p, const json_t *steps)

@@ -36,8 +36,9 @@ static json_t *state_told(const json_t *req, const char *state, const char *aske
 			 "state", state);
 }
 
-/* Mode "slow": its traffic takes 1.2 s. Mode "damaged": 160 ms, and fails. */
-static json_t *traffic_done(const char *mode)
+/* Mode "slow": its traffic takes 1.2 s. Mode "damaged": 160 ms, and fails. Mode "silent": all the time that it has, and nothing
+ * comes. */
+static json_t *traffic_done(const json_t *req, const char *mode)
 {
 	bool damaged = !strcmp(mode, "damaged");
 
@@ -45,6 +46,12 @@ static json_t *traffic_done(const char *mode)
 		nanosleep(&(struct timespec){ .tv_nsec = 160000000 }, NULL);
 	if (!strcmp(mode, "slow"))
 		nanosleep(&(struct timespec){ 1, 200000000 }, NULL);
+	if (!strcmp(mode, "silent")) {
+		uint64_t ns = json_u64(req, "deadline_ns", 0);
+
+		nanosleep(&(struct timespec){ (time_t)(ns / NSEC_PER_SEC), (long)(ns % NSEC_PER_SEC) }, NULL);
+		return json_pack("{s:i,s:s}", "rc", -ETIMEDOUT, "error", "nothing came");
+	}
 	return json_pack("{s:i,s:i,s:i,s:i}", "rc", 0, "done", 0, "errors", 0, "bad_payload", damaged);
 }
 
@@ -64,7 +71,7 @@ static json_t *device(const json_t *req)
 		return state_told(req, state, NULL);
 	if (!strcmp(op, "drain"))
 		return json_pack("{s:i,s:i}", "rc", 0, "in_flight", 0);
-	return strcmp(op, "traffic") || !mode ? NULL : traffic_done(mode);
+	return strcmp(op, "traffic") || !mode ? NULL : traffic_done(req, mode);
 }
 
 /* ---- cases ---- */
@@ -212,6 +219,7 @@ static void a_deadline_is_one(void)
 		{ "slow", ",'deadline_ns':1000000000", "timeout", "failed", "it recovered, but that took ", 1 },
 		{ "slow", ",'deadline_ns':1", "timeout", "failed", "no time is left for traffic", 1 },
 		{ "slow", ",'deadline_ns':1000000000,'result':'fails'", "broken", "verified", "was expected not to", 1 },
+		{ "silent", ",'deadline_ns':2000000000,'result':'fails'", "done", "failed", "nothing came", 1 },
 		{ "damaged", "", "broken", "failed", "arrived damaged", 1 },
 		{ "damaged", ",'result':'fails','attempts':2", "done", "failed", "arrived damaged", 2 },
 		{ "damaged", ",'result':'fails','deadline_ns':100000000,'attempts':2", "timeout", "failed", "and it had 100 ms",

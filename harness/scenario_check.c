@@ -300,7 +300,8 @@ static void check_owner(struct loader *l, const struct ynode *map, json_t *out)
 		if (json_object_get(out, *k) && !of && !json_object_get(out, "at"))
 			complain(l, key_of(map, *k), "`at: a`, or `of: NAME` of a post", "`%s` of which end or post?", *k);
 	for (const char *const *k = (const char *const[]){ "wc", "recv_wc", NULL }; *k; k++)
-		if (json_object_get(out, *k) && !json_object_get(out, "at") && kind && !(kind & (G_OF_POST | G_OF_RECV)))
+		if (json_object_get(out, *k) && !json_object_get(out, "at") && kind &&
+		    !(kind & (G_OF_POST | G_OF_RECV | G_OF_TRAFFIC)))
 			complain(l, key_of(map, *k), "`at: a`, or `of: NAME` of a post",
 				 "`%s` is a `%s`: it has no `%s` of its own", of, json_str(label, "do"), *k);
 	if (json_object_get(out, "payload") && !(kind & (G_OF_POST | G_OF_TRAFFIC)))

@@ -364,6 +364,12 @@ static bool is_cq(const struct loader *l, const char *name)
 	return json_object_get(json_object_get(l->doc, "cq"), name) || (dot && (!strcmp(dot, ".scq") || !strcmp(dot, ".rcq")));
 }
 
+/* What QPs hold: an end that does not act keeps it. A region is held by none. */
+static bool is_held(const struct loader *l, const char *name)
+{
+	return is_cq(l, name) || json_object_get(json_object_get(l->doc, "srq"), name);
+}
+
 /* The ends of an object: by the name of what is made as needed its own, else all of its agent. */
 static bool is_of_end(const struct loader *l, const char *name, const struct end_walk *of)
 {
@@ -410,7 +416,8 @@ static void fit_replace(struct loader *l, const struct ynode *map, const json_t 
 	}
 	/* A wrong end in such a name has been complained about, and means none. */
 	json_array_foreach(names, i, name)
-		if (ends && !l->n_errors && !is_of_one_that_acts(l, json_string_value(name), ends))
+		if (ends && !l->n_errors && is_held(l, json_string_value(name)) &&
+		    !is_of_one_that_acts(l, json_string_value(name), ends))
 			complain(l, key_of(map, "replace"), "`ends:` with its end, or without `ends:`",
 				 "`%s` belongs to no end that acts here: what uses it keeps it", json_string_value(name));
 		else if (!strcmp(path, "reset") && is_cq(l, json_string_value(name)))

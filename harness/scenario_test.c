@@ -205,7 +205,7 @@ static const struct {
 	  "f:5:29: error: `reset` keeps the QPs, and cannot replace the CQ `x` that they use" },
 	{ "steps:\n  - recover: { path: restart, ends: b, replace: p.a.scq, result: fails }\n",
 	  "f:4:40: error: `p.a.scq` belongs to no end that acts here: what uses it keeps it" },
-	{ "mr: { pool: { at: b } }\nsteps:\n  - recover: { path: reset, ends: [a], replace: [p.a.mem, pool] }\n",
+	{ "cq: { pool: { at: b, used_by: [b] } }\nsteps:\n  - recover: { path: reset, ends: [a], replace: [p.a.mem, pool] }\n",
 	  "f:5:40: error: `pool` belongs to no end that acts here" },
 	{ "steps:\n  - recover: { path: reset, ends: [a], replace: [p.z.mem] }\n", "f:4:52: error: `p.z`: there is no such agent" },
 	{ "steps:\n  - recover: { path: reset, result: fails, if_needed: true }\n",
@@ -359,6 +359,9 @@ static void these_are_right(void)
 		"pairs: { p: { ends: [a, b], count: 2 }, q: { ends: [a, b] } }\nsteps:\n  - expect: { at: [\"p[0].a\", \"p[1].a\", "
 		"q.a, "
 		"q.b, \"p[*].a\"], qp: RTS }\n",
+		"steps:\n  - traffic: { ops: [SEND], as: live }\n  - allow: { of: live, wc: RETRY_EXC_ERR }\n  - expect: { of: "
+		"live, wc: [SUCCESS x 0.., RETRY_EXC_ERR, WR_FLUSH_ERR x rest] }\n",
+		"steps:\n  - recover: { path: reset, ends: a, replace: [p.b.mem] }\n",
 		"steps:\n  - post: { at: a, op: SEND, as: 'quoted' }\n  - expect: { of: quoted, wc: 'SUCCESS' }\n",
 	};
 
