@@ -141,17 +141,6 @@ static uint64_t round_trip_late_ns(const struct judge *j, const struct m_comp *c
 	return (m_fault_on(j->m, c->qp, c->rec) ? 1 : LATE_ONES) * j->m->late_max_ns;
 }
 
-static const struct m_post *post_of(const struct judge *j, const struct m_comp *c)
-{
-	for (size_t i = 0; i < j->m->posts.n; i++) {
-		const struct m_post *p = &j->m->posts.v[i];
-
-		if (p->queue == c->queue && p->life == c->life && p->accepted && p->first <= c->seq && c->seq <= p->last)
-			return p;
-	}
-	return NULL;
-}
-
 /* The peer was taken to ERR and has begun no life since: a QP in ERR answers nothing. */
 static bool is_peer_in_error(const struct judge *j, const struct m_fault *f, const struct m_comp *c)
 {
@@ -187,7 +176,7 @@ static bool is_link_dark(const struct judge *j, const struct m_fault *f, const s
 /* A proven fault that was there before the request is enough of a reason: the peer would not have answered in any time. */
 static bool is_by_fault(const struct judge *j, const struct m_comp *c, const struct finding *about)
 {
-	const struct m_post *p = post_of(j, c);
+	const struct m_post *p = m_comp_post(j->m, c);
 
 	for (size_t i = 0; p && i < j->m->faults.n; i++) {
 		const struct m_fault *f = &j->m->faults.v[i];
