@@ -75,6 +75,9 @@ int run_cases_plan(struct run_cases *list, const struct plan_options *o, struct 
 /* The sum of what the cases that will run may take, one after the other. */
 uint64_t run_cases_budget(const struct run_cases *list);
 int run_case_plan(struct run_case *c, const struct plan_options *o, struct error *e);
+/* Where in the id of a first pass a packet's name would stand: *ret_tail is what comes after it. doc: its document or plan. NULL:
+ * it is no first pass, or has no such place. */
+const char *run_packet_place(const char *id, const json_t *doc, const char **ret_tail);
 /* Whether a glob of the list could match a case that follows from this first pass (run_follow.c). */
 bool run_follow_possible(const struct run_cases *list, const struct scenario_case *pass);
 /* Adds, planned, the selected cases that follow from the first pass number i: one for each packet (`packets` of its verdict), and

@@ -51,23 +51,9 @@ static bool is_good(const json_t *verdict)
 		json_has(verdict, "verdict", verdict_names[VERDICT_DEVIATION]));
 }
 
-/* Where a packet's name would stand in the id of a first pass. NULL: it is none. */
-static const char *packet_place(const json_t *entry)
-{
-	const char *name = json_str(json_object_get(json_object_get(entry, "plan"), "first_pass"), "name"), *at;
-	char key[128];
-
-	if (!name)
-		return NULL;
-	snprintf(key, sizeof(key), "~%s=" SCENARIO_FIRST_PASS, name);
-	at = strstr(json_str(entry, "case"), key);
-	return at ? at + strlen(key) - strlen(SCENARIO_FIRST_PASS) : NULL;
-}
-
 /* Whether some other case of the run has the same before that place and after it. */
-static bool has_followers(const json_t *cases, const char *pass, const char *place)
+static bool has_followers(const json_t *cases, const char *pass, const char *place, const char *tail)
 {
-	const char *tail = place + strlen(SCENARIO_FIRST_PASS);
 	const size_t head = (size_t)(place - pass);
 	const json_t *other;
 	size_t i;
@@ -87,9 +73,10 @@ static bool has_followers(const json_t *cases, const char *pass, const char *pla
 static char *glob_for(const json_t *cases, const json_t *entry)
 {
 	const size_t len = strlen(SCENARIO_FIRST_PASS);
-	const char *id = json_str(entry, "case"), *place = packet_place(entry);
+	const char *id = json_str(entry, "case"), *tail = NULL,
+		   *place = run_packet_place(id, json_object_get(entry, "plan"), &tail);
 
-	return glob_of(id, place && !has_followers(cases, id, place) ? place : NULL, len);
+	return glob_of(id, place && !has_followers(cases, id, place, tail) ? place : NULL, len);
 }
 
 /* seen: the globs that there are, for repetitions of a case have the same. */

@@ -12,20 +12,24 @@
 /* No id has it. */
 #define DIGITS '#'
 
-/* Where in the id of a first pass a packet's name would stand: *ret_tail is what comes after it. NULL: nowhere. */
-static const char *packet_place(const struct scenario_case *pass, const char **ret_tail)
+const char *run_packet_place(const char *id, const json_t *doc, const char **ret_tail)
 {
-	const char *name = json_str(json_object_get(pass->doc, "first_pass"), "name"), *at;
+	const char *name = json_str(json_object_get(doc, "first_pass"), "name"), *at;
 	char key[128];
 
-	if (!pass->first_pass || !name)
+	if (!name)
 		return NULL;
 	snprintf(key, sizeof(key), "~%s=" SCENARIO_FIRST_PASS, name);
-	at = strstr(pass->id, key);
+	at = strstr(id, key);
 	if (!at)
 		return NULL;
 	*ret_tail = at + strlen(key);
 	return *ret_tail - strlen(SCENARIO_FIRST_PASS);
+}
+
+static const char *packet_place(const struct scenario_case *pass, const char **ret_tail)
+{
+	return pass->first_pass ? run_packet_place(pass->id, pass->doc, ret_tail) : NULL;
 }
 
 /* The length of what stands for one character: `?`, `[a-z]`, `\\*`, `x`. */
